@@ -1,0 +1,198 @@
+import type { Clock } from "../model/clock.ts";
+import type { Delivery, DeliveryDetail, DeliveryRecord } from "../model/delivery.ts";
+import type { Actor, EventOutcome, EventRecord } from "../model/event.ts";
+import type { Logger, Observer } from "../model/observe.ts";
+import type { RateLimit, SubscriptionRecord } from "../model/subscription.ts";
+import type {
+  ApiKeyRecord,
+  DeliveryFilter,
+  EventFilter,
+  OutboxStore,
+  Page,
+  PageOf,
+  RetentionPolicy,
+  SubscriptionFilter,
+  Visibility,
+} from "../store/contract.ts";
+
+/** Joins a write to the caller's transaction. Absent = a transaction of its own. */
+export interface WriteOptions<Tx> {
+  readonly tx?: Tx | "own";
+  /** Whom the write is made for: rows of another project, tenant or owner answer "not found". */
+  readonly visibility?: Visibility;
+}
+
+export interface EmitOptions<Tx> {
+  /** The transaction of the change, or "own": on purpose, one for the event alone. */
+  readonly tx: Tx | "own";
+  /** Absent = `evt_` + UUIDv7, returned. */
+  readonly id?: string;
+  readonly projectId?: string;
+  readonly tenantId?: string;
+  /** RFC 3339 text or a Date. Absent = now. */
+  readonly occurredAt?: Date | string;
+  readonly subject?: string;
+  readonly revision?: number;
+  readonly actor?: Actor;
+  /** Ids of the owners whose subscriptions may get it. */
+  readonly audience?: readonly string[];
+}
+
+export interface EmitResult {
+  readonly id: string;
+  /** The same event was there already; nothing new was written. */
+  readonly duplicate: boolean;
+}
+
+export interface SubscriptionInput {
+  readonly projectId?: string;
+  readonly tenantId?: string;
+  readonly ownerId?: string;
+  readonly url: string;
+  readonly eventTypes?: readonly string[];
+  readonly fields?: readonly string[];
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly description?: string;
+  readonly metadata?: Readonly<Record<string, string>>;
+  readonly externalId?: string;
+  /** `whsec_` + base64 of 24 to 64 bytes, or plain text. Absent = 32 random bytes. */
+  readonly secret?: string;
+  readonly rateLimit?: RateLimit;
+  readonly maxInFlight?: number;
+  readonly ordering?: "none" | "subject";
+}
+
+export interface SubscriptionChanges {
+  readonly url?: string;
+  readonly eventTypes?: readonly string[];
+  readonly fields?: readonly string[] | null;
+  readonly headers?: Readonly<Record<string, string>> | null;
+  readonly description?: string | null;
+  readonly metadata?: Readonly<Record<string, string>> | null;
+  readonly externalId?: string | null;
+  readonly rateLimit?: RateLimit | null;
+  readonly maxInFlight?: number | null;
+  readonly ordering?: "none" | "subject";
+}
+
+export interface Subscriptions<Tx> {
+  /** The secret is in the answer, and nowhere else, ever again. */
+  create(
+    input: SubscriptionInput,
+    options?: WriteOptions<Tx>,
+  ): Promise<SubscriptionRecord & { readonly secret: string }>;
+  get(id: string, visibility?: Visibility): Promise<SubscriptionRecord>;
+  list(filter?: SubscriptionFilter, page?: Partial<Page>): Promise<PageOf<SubscriptionRecord>>;
+  update(id: string, changes: SubscriptionChanges, options?: WriteOptions<Tx>): Promise<SubscriptionRecord>;
+  pause(id: string, options?: WriteOptions<Tx>): Promise<SubscriptionRecord>;
+  resume(id: string, options?: WriteOptions<Tx>): Promise<SubscriptionRecord>;
+  disable(id: string, options?: WriteOptions<Tx>): Promise<SubscriptionRecord>;
+  enable(id: string, options?: WriteOptions<Tx>): Promise<SubscriptionRecord>;
+  delete(id: string, options?: WriteOptions<Tx>): Promise<void>;
+}
+
+export interface Events<Tx> {
+  get(id: string, visibility?: Visibility): Promise<EventRecord & { readonly outcome: EventOutcome }>;
+  list(
+    filter?: EventFilter,
+    page?: Partial<Page>,
+  ): Promise<PageOf<EventRecord & { readonly outcome: EventOutcome }>>;
+  /** Sends a parked event through dispatch again. */
+  release(id: string, options?: WriteOptions<Tx>): Promise<void>;
+}
+
+export interface Deliveries<Tx> {
+  get(id: string, visibility?: Visibility): Promise<DeliveryDetail>;
+  list(filter?: DeliveryFilter, page?: Partial<Page>): Promise<PageOf<DeliveryRecord>>;
+  retry(id: string, options?: WriteOptions<Tx>): Promise<DeliveryRecord>;
+  cancel(id: string, options?: WriteOptions<Tx>): Promise<DeliveryRecord>;
+}
+
+/** Keys of the server. The key is in the answer of create only; the store keeps its SHA-256. */
+export interface ApiKeys {
+  create(input: {
+    readonly name: string;
+    readonly scopes: readonly string[];
+    readonly projectId?: string;
+    readonly expiresAt?: Date;
+    /** A key chosen by the operator (HOOKWELL_API_KEY); absent = `hwk_` + 32 random bytes. */
+    readonly key?: string;
+  }): Promise<ApiKeyRecord & { readonly key: string }>;
+  /** The record of a key that exists and has not expired. */
+  authenticate(key: string): Promise<ApiKeyRecord | undefined>;
+  list(page?: Partial<Page>): Promise<PageOf<ApiKeyRecord>>;
+  delete(id: string): Promise<void>;
+}
+
+export interface DrainResult {
+  readonly dispatched: number;
+  readonly delivered: number;
+  readonly rescheduled: number;
+  readonly failed: number;
+  /** Pending deliveries and undispatched events left, counted up to 10,000. */
+  readonly remaining: { readonly pending: number; readonly newEvents: number };
+}
+
+export interface Run {
+  /** Stops claiming, lets sends finish for `graceMs` (5,000), gives back what was not sent. */
+  stop(options?: { readonly graceMs?: number }): Promise<void>;
+  /** Looks for work now. */
+  wake(): void;
+}
+
+export interface StartOptions {
+  readonly dispatcher?: boolean;
+  readonly worker?: boolean;
+  /** Called at most once per round, when a delivery is recorded as failed. One that throws is reported. */
+  readonly failureHook?: FailureHook;
+}
+
+/** Told of an abandoned delivery, with status failed. Must not block. */
+export type FailureHook = (delivery: Delivery) => void;
+
+/** How one event type appears in the catalogue (`GET /v1/catalogue`). */
+export interface CatalogueEntry {
+  readonly type: string;
+  readonly description?: string;
+  readonly jsonSchema: Readonly<Record<string, unknown>>;
+  readonly fields?: {
+    readonly always: readonly string[];
+    readonly default: readonly string[];
+    readonly optional: Readonly<Record<string, { readonly personal?: boolean }>>;
+  };
+  readonly example?: unknown;
+  readonly fanOut: "dispatch" | "emit";
+  readonly broadcast: boolean;
+}
+
+/** What the server, the CLI and the application share: everything but the typed emit. */
+export interface HookwellCore<Tx = unknown> {
+  readonly store: OutboxStore;
+  readonly project: string | undefined;
+  readonly catalogue: readonly CatalogueEntry[];
+  readonly clock: Clock;
+  readonly logger: Logger;
+  readonly observe: Observer;
+  readonly subscriptions: Subscriptions<Tx>;
+  readonly events: Events<Tx>;
+  readonly deliveries: Deliveries<Tx>;
+  readonly keys: ApiKeys;
+  /** Untyped emit, checked at run time like the typed one: for the server and scripts. An id that is in no catalogue is accepted only when the instance was made without one. */
+  emitUnknown(type: string, data: unknown, options: EmitOptions<Tx>): Promise<EmitResult>;
+  /** Checks database, schema and keys. @throws SchemaVersionError, EncryptionKeyError, StorageError */
+  ready(): Promise<void>;
+  start(options?: StartOptions): Run;
+  drain(options: { readonly deadlineMs: number; readonly max?: number }): Promise<DrainResult>;
+  /** Stops what runs and closes the store (not a pool that was passed in). */
+  close(): Promise<void>;
+}
+
+export interface NetworkOptions {
+  /** Networks in CIDR form that are allowed although they are not public (HOOKWELL_ALLOW_NETWORKS). */
+  readonly allow?: readonly string[];
+  /** Allows http: urls. Development only. */
+  readonly http?: boolean;
+}
+
+/** How long things are kept; `false` turns pruning off. */
+export type Retention = Partial<RetentionPolicy> | false;

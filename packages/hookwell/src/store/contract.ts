@@ -1,0 +1,298 @@
+import type { AsyncTxAdapter, SyncTxAdapter } from "../adapters/seam.ts";
+import type { AttemptRecord, Delivery, DeliveryDetail, DeliveryRecord, Outcome } from "../model/delivery.ts";
+import type { CaptureInput, CaptureResult, EventKey, EventOutcome, EventRecord } from "../model/event.ts";
+import type { Matchable } from "../model/matching.ts";
+import type { DeliveryStatus, DisabledReason, SubscriptionStatus } from "../model/states.ts";
+import type {
+  NewSubscription,
+  Subscription,
+  SubscriptionPatch,
+  SubscriptionRecord,
+} from "../model/subscription.ts";
+
+/**
+ * The reference contract: what a bare OutboxPublisher and Worker need. Marks take the claim's token last.
+ * A mark on an unknown id is an error; one with a stale or missing token on a claimed row, or on a row that is
+ * final, is ignored and counted (`staleOutcomes`).
+ */
+export interface ReferenceStore {
+  /**
+   * Stores a pending delivery with a copy of its payload.
+   * @throws DeliveryExistsError when the (event, subscription) pair is stored, whatever its state or id.
+   * @throws DuplicateIdError when another pair has this id.
+   */
+  enqueueDelivery(delivery: Delivery): Promise<void>;
+  /** Claims up to `limit` deliveries due at `now` (inclusive). @throws ValidationError when limit < 1. */
+  claimDue(now: Date, limit: number): Promise<Delivery[]>;
+  markDelivered(id: string, at: Date, leaseToken?: string): Promise<void>;
+  reschedule(
+    id: string,
+    attempts: number,
+    lastError: string,
+    nextAttemptAt: Date,
+    leaseToken?: string,
+  ): Promise<void>;
+  markFailed(id: string, attempts: number, lastError: string, leaseToken?: string): Promise<void>;
+  /** Active subscriptions of the project, by id, secrets in the clear. */
+  listActiveSubscriptions(projectId: string): Promise<Subscription[]>;
+}
+
+/** Null = the database's clock (the memory store: its own). A date = that instant, for virtual time. */
+export type Now = Date | null;
+
+/** Whose transaction a write joins. */
+export type Scope =
+  | { readonly kind: "own" }
+  | { readonly kind: "async"; readonly adapter: AsyncTxAdapter<unknown>; readonly tx: unknown }
+  | { readonly kind: "sync"; readonly adapter: SyncTxAdapter<unknown>; readonly tx: unknown };
+
+export interface ClaimRequest {
+  readonly now: Now;
+  readonly limit: number;
+  /** The lane the last claim ended with; lanes are taken in id order after it, wrapping round. */
+  readonly cursor?: string;
+  readonly leaseMs: number;
+  /** Most rows for a lane not named in `rooms`. Default: limit. */
+  readonly room?: number;
+  /** Most rows for the named lanes; 0 leaves the lane out. */
+  readonly rooms?: ReadonlyMap<string, number>;
+}
+
+export interface ClaimResult {
+  readonly deliveries: readonly Delivery[];
+  readonly cursor: string;
+}
+
+export interface RecordResult {
+  /** Rows whose outcome counted, as they are now. */
+  readonly recorded: readonly {
+    readonly id: string;
+    readonly status: DeliveryStatus;
+    readonly attempts: number;
+  }[];
+  /** Ids whose token was no longer current: the lease was lost, or the row was cancelled meanwhile. */
+  readonly stale: readonly string[];
+}
+
+/** A subscription that matches an event. */
+export interface Match {
+  readonly subscriptionId: string;
+  readonly endpointId: string;
+  readonly fields?: readonly string[];
+}
+
+export interface DispatchItem extends EventKey {
+  /** One body per distinct selection; `variant` names it inside the event. */
+  readonly bodies: readonly { readonly variant: string; readonly bytes: Uint8Array }[];
+  readonly deliveries: readonly {
+    readonly id: string;
+    readonly subscriptionId: string;
+    readonly endpointId: string;
+    readonly variant: string;
+  }[];
+  /** JSON text of the enrichment, stored with the event. */
+  readonly patch?: string;
+}
+
+/** Position in a list that runs newest first by (time, id). */
+export interface PagePosition {
+  readonly at: Date;
+  readonly id: string;
+}
+
+export interface Page {
+  /** 1 to 100. */
+  readonly limit: number;
+  readonly after?: PagePosition;
+}
+
+/** Rows of the page and the position to go on from, absent on the last page. */
+export interface PageOf<T> {
+  readonly items: readonly T[];
+  readonly next?: PagePosition;
+}
+
+/** Who is asking: rows of another project, tenant or owner do not exist for them. Absent parts do not limit. */
+export interface Visibility {
+  readonly projectId?: string;
+  readonly tenantId?: string;
+  readonly ownerId?: string;
+}
+
+/** Half-open: since <= time < until. */
+export interface TimeRange {
+  readonly since?: Date;
+  readonly until?: Date;
+}
+
+export interface SubscriptionFilter extends Visibility {
+  /** Absent = every status but deleted. */
+  readonly status?: SubscriptionStatus;
+  readonly urlHost?: string;
+  readonly externalId?: string;
+}
+
+export interface EventFilter extends Visibility, TimeRange {
+  readonly id?: string;
+  readonly type?: string;
+  readonly subject?: string;
+  readonly outcome?: EventOutcome;
+}
+
+export interface DeliveryFilter extends Visibility, TimeRange {
+  readonly status?: DeliveryStatus;
+  readonly subscriptionId?: string;
+  readonly eventId?: string;
+  readonly type?: string;
+  readonly subject?: string;
+  readonly urlHost?: string;
+  readonly errorCode?: string;
+}
+
+/** An API key of the server; only the SHA-256 of it is stored. */
+export interface ApiKeyRecord {
+  readonly id: string;
+  readonly name: string;
+  readonly scopes: readonly string[];
+  readonly projectId?: string;
+  readonly createdAt: Date;
+  readonly expiresAt?: Date;
+  readonly lastUsedAt?: Date;
+}
+
+export interface RetentionPolicy {
+  /** Delivered and cancelled deliveries are kept this long after their end. */
+  readonly deliveredMs: number;
+  readonly failedMs: number;
+  /** Events are kept this long from capture, and until their last delivery is gone. */
+  readonly eventsMs: number;
+  /** Deliveries held by a disabled subscription longer than this fail with its reason. */
+  readonly heldMs: number;
+}
+
+export interface MaintenanceResult {
+  /** Pending rows of deleted and gone subscriptions that were cancelled. */
+  readonly cancelled: number;
+  /** Rows that failed because their subscription stayed disabled; for the failure hook. */
+  readonly failed: readonly Delivery[];
+  readonly prunedDeliveries: number;
+  readonly prunedEvents: number;
+  /** True when a batch was full: call again soon. */
+  readonly more: boolean;
+}
+
+/**
+ * Everything Hookwell asks of a database. Memory, SQLite and PostgreSQL give the same results for the same
+ * sequence of calls (src/testing/contract). Times are whole milliseconds. Returned objects are copies.
+ */
+export interface OutboxStore extends ReferenceStore {
+  readonly dialect: "memory" | "sqlite" | "postgres";
+
+  // --- opening and closing -------------------------------------------------
+  /**
+   * Checks schema version and, with `withKeys`, that the encryption keys open what is stored. SQLite and memory
+   * may create their schema here when the store was made with `migrate: true`.
+   * @throws SchemaVersionError, EncryptionKeyError, StorageError
+   */
+  open(options: { readonly withKeys: boolean }): Promise<void>;
+  close(): Promise<void>;
+
+  // --- capture (publish/) --------------------------------------------------
+  /**
+   * Writes events in the scope's transaction: all of them, or none with the error of the first refused one.
+   * The caller's transaction stays usable after a refusal.
+   * @throws RevisionConflictError, EventMismatchError
+   */
+  capture(scope: Exclude<Scope, { kind: "sync" }>, events: readonly CaptureInput[]): Promise<CaptureResult[]>;
+  captureSync(scope: Extract<Scope, { kind: "sync" }>, events: readonly CaptureInput[]): CaptureResult[];
+
+  // --- dispatch (dispatch/) ------------------------------------------------
+  /** Up to `limit` new events whose route is among `routes`, due for a try at `now`, in capture order. No lock. */
+  takeNew(routes: readonly string[], limit: number, now: Now): Promise<EventRecord[]>;
+  /** For each query the matching subscriptions that are active or paused, by id. */
+  matchSubscriptions(queries: readonly Matchable[]): Promise<Match[][]>;
+  /**
+   * One transaction: those events that are still new get their bodies and deliveries (existing pairs are left
+   * alone) and become dispatched; lanes with pending rows become ready. Events whose deliveries capture made
+   * are given without any. Answers the keys that were still new.
+   */
+  dispatch(items: readonly DispatchItem[], now: Now): Promise<EventKey[]>;
+  /** Counts a failed try of a new event: due again after `retryInMs`, or parked when that is null. False = no longer new. */
+  failDispatch(key: EventKey, error: string, retryInMs: number | null, now: Now): Promise<boolean>;
+  /** parked -> new, tries 0. @throws NotFoundError, InvalidStateError */
+  releaseEvent(scope: Scope, key: EventKey): Promise<void>;
+
+  // --- claim and record (deliver/) -----------------------------------------
+  /**
+   * The turn rule: lanes in id order after the cursor, one row each per turn (oldest due time, then id), at
+   * most its room for each lane, until the limit or nothing is due. A row is due at its next attempt; a claimed
+   * one when its lease ends. A claim sets a new token, leaseUntil = now + leaseMs, attempts + 1.
+   * Bodies, endpoint and subscription are read after the claim is committed (the last look): rows of a
+   * subscription that is no longer active are given back and left out. The cursor is the lane of the last row.
+   */
+  claim(request: ClaimRequest): Promise<ClaimResult>;
+  /** Records outcomes in one transaction; a bad one is found by halving and reported, the rest are recorded. */
+  record(outcomes: readonly Outcome[], now: Now): Promise<RecordResult>;
+  /** Outcomes and marks ignored because their token was not current, since this store object was made. */
+  readonly staleOutcomes: number;
+
+  // --- reference helpers ---------------------------------------------------
+  /** Inserts or replaces a subscription behind the publisher's back: queued rows keep their endpoint. */
+  addSubscription(subscription: Subscription): void | Promise<void>;
+  get(deliveryId: string): Delivery | undefined | Promise<Delivery | undefined>;
+
+  // --- management ----------------------------------------------------------
+  createSubscription(scope: Scope, subscription: NewSubscription): Promise<SubscriptionRecord>;
+  /** A url or headers change makes a new endpoint version and points the older ones at it. @throws NotFoundError, InvalidStateError (deleted) */
+  updateSubscription(
+    scope: Scope,
+    id: string,
+    patch: SubscriptionPatch,
+    visibility: Visibility,
+  ): Promise<SubscriptionRecord>;
+  /** Follows subscriptionTransitions; the same status again changes nothing. @throws NotFoundError, InvalidStateError */
+  setSubscriptionStatus(
+    scope: Scope,
+    id: string,
+    status: SubscriptionStatus,
+    reason: DisabledReason | undefined,
+    visibility: Visibility,
+  ): Promise<SubscriptionRecord>;
+  getSubscription(id: string, visibility: Visibility): Promise<SubscriptionRecord | undefined>;
+  listSubscriptions(filter: SubscriptionFilter, page: Page): Promise<PageOf<SubscriptionRecord>>;
+
+  getEvent(
+    id: string,
+    visibility: Visibility,
+  ): Promise<(EventRecord & { outcome: EventOutcome }) | undefined>;
+  listEvents(filter: EventFilter, page: Page): Promise<PageOf<EventRecord & { outcome: EventOutcome }>>;
+
+  getDelivery(id: string, visibility: Visibility): Promise<DeliveryDetail | undefined>;
+  listDeliveries(filter: DeliveryFilter, page: Page): Promise<PageOf<DeliveryRecord>>;
+  listAttempts(deliveryId: string): Promise<AttemptRecord[]>;
+  /**
+   * A final row becomes pending in a new round with attempts 0; a pending one becomes due now.
+   * @throws NotFoundError; InvalidStateError when in flight (leased) or its subscription is deleted
+   */
+  retryDelivery(scope: Scope, id: string, visibility: Visibility, now: Now): Promise<DeliveryRecord>;
+  /** pending -> cancelled, also while in flight (its outcome is then stale). @throws NotFoundError, InvalidStateError */
+  cancelDelivery(scope: Scope, id: string, visibility: Visibility, now: Now): Promise<DeliveryRecord>;
+
+  createApiKey(key: ApiKeyRecord & { readonly hash: string }): Promise<void>;
+  findApiKey(hash: string): Promise<ApiKeyRecord | undefined>;
+  touchApiKey(id: string, at: Date): Promise<void>;
+  listApiKeys(page: Page): Promise<PageOf<ApiKeyRecord>>;
+  deleteApiKey(id: string): Promise<boolean>;
+
+  // --- upkeep --------------------------------------------------------------
+  /** Cancels, fails and prunes in batches of `limit`; `retention: null` prunes nothing. */
+  maintain(retention: RetentionPolicy | null, limit: number, now: Now): Promise<MaintenanceResult>;
+  /** When the oldest due delivery on a runnable lane became due, and when the oldest undispatched event was captured. */
+  lag(now: Now): Promise<{ readonly oldestDueAt?: Date; readonly oldestNewAt?: Date }>;
+  /** Pending and due rows on runnable lanes, counted up to `max`: what `drain` reports as remaining. */
+  countRemaining(max: number): Promise<{ readonly pending: number; readonly newEvents: number }>;
+  /** Calls `onWake` when another connection or process has committed work; returns how to stop. Best effort. */
+  watch(onWake: () => void): () => void;
+  /** Tells other processes that work was, or is about to be, committed. Never waits, never throws. */
+  notify(): void;
+}
