@@ -1,4 +1,4 @@
-import { mkdtemp, rm } from "node:fs/promises";
+import { chmod, mkdtemp, rm } from "node:fs/promises";
 import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -24,6 +24,8 @@ async function freePort(): Promise<number> {
 /** One real PostgreSQL for the whole run; each test file makes its own databases on it. */
 export default async function setup(project: TestProject): Promise<() => Promise<void>> {
   const directory = await mkdtemp(join(tmpdir(), "hookwell-pg-"));
+  // As root, the server runs as another user, who must be able to reach its data inside this private directory.
+  await chmod(directory, 0o711);
   const port = await freePort();
   const server = new EmbeddedPostgres({
     databaseDir: join(directory, "data"),
