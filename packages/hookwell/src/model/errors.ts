@@ -174,3 +174,21 @@ export class BlockedAddressError extends HookwellError {
     super("blocked_address", message);
   }
 }
+
+/** Why a received webhook was refused. */
+export type VerificationCode =
+  | "missing_header"
+  | "malformed_header"
+  | "bad_timestamp"
+  | "too_old"
+  | "too_new"
+  | "no_match";
+
+/** A received webhook does not prove that it comes from the holder of the secret, or proves it too late. */
+export class VerificationError extends HookwellError {
+  declare readonly code: VerificationCode;
+  // biome-ignore lint/complexity/noUselessConstructor: it narrows the code
+  constructor(code: VerificationCode, message: string) {
+    super(code, message);
+  }
+}
