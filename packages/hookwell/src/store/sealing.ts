@@ -1,0 +1,119 @@
+import { createCipheriv, createDecipheriv, randomBytes } from "node:crypto";
+import { EncryptionKeyError } from "../model/errors.ts";
+
+const keyBytes = 32;
+const nonceBytes = 12;
+const tagBytes = 16;
+const keyIdPattern = /^[A-Za-z0-9_-]{1,32}$/;
+const base64Pattern = /^[A-Za-z0-9+/]{43}=$/;
+const setting = "HOOKWELL_ENCRYPTION_KEYS";
+
+/** A new encryption key: base64 of 32 random bytes. */
+export function generateKey(): string {
+  return randomBytes(keyBytes).toString("base64");
+}
+
+/**
+ * The AES-256-GCM keys that seal secrets and custom headers. The newest seals, all of them open. Sealed text is
+ * `<key id>:<base64 of nonce, ciphertext and tag>`.
+ */
+export class KeyRing {
+  readonly #keys: ReadonlyMap<string, Buffer>;
+  /** Id of the key that seals. */
+  readonly newestId: string;
+
+  private constructor(keys: ReadonlyMap<string, Buffer>) {
+    this.#keys = keys;
+    this.newestId = keys.keys().next().value!;
+  }
+
+  /**
+   * Reads `k2:<base64 of 32 bytes>,k1:…`, newest first.
+   * @throws EncryptionKeyError naming the entry that is wrong, never its key
+   */
+  static parse(text: string): KeyRing {
+    const keys = new Map<string, Buffer>();
+    const entries = text.split(",").map((entry) => entry.trim());
+    for (const [index, entry] of entries.entries()) {
+      const colon = entry.indexOf(":");
+      const id = entry.slice(0, Math.max(colon, 0));
+      const where = `Entry ${index + 1} of the encryption keys (${setting})`;
+      if (!keyIdPattern.test(id))
+        throw new EncryptionKeyError(
+          `${where} has no key id; write it as k1:<base64 of 32 bytes>, newest first, joined by commas. \`hookwell keys generate\` makes one.`,
+        );
+      if (!base64Pattern.test(entry.slice(colon + 1)))
+        throw new EncryptionKeyError(
+          `${where}, ${id}, is not the base64 of 32 bytes (44 characters); make one with \`hookwell keys generate\`.`,
+        );
+      if (keys.has(id))
+        throw new EncryptionKeyError(`${where} repeats the key id ${id}; give each key an id of its own.`);
+      keys.set(id, Buffer.from(entry.slice(colon + 1), "base64"));
+    }
+    return new KeyRing(keys);
+  }
+
+  /** Seals a text with the newest key. It opens only with the same `associatedData`, which ties it to its row. */
+  seal(text: string, associatedData: string): string {
+    const nonce = randomBytes(nonceBytes);
+    const cipher = createCipheriv("aes-256-gcm", this.#keys.get(this.newestId)!, nonce, {
+      authTagLength: tagBytes,
+    });
+    cipher.setAAD(Buffer.from(associatedData, "utf8"));
+    const sealed = Buffer.concat([nonce, cipher.update(text, "utf8"), cipher.final(), cipher.getAuthTag()]);
+    return `${this.newestId}:${sealed.toString("base64")}`;
+  }
+
+  /** @throws EncryptionKeyError when its key is not in the ring, or the text was not sealed by it for this row */
+  open(sealed: string, associatedData: string): string {
+    const colon = sealed.indexOf(":");
+    const id = sealed.slice(0, Math.max(colon, 0));
+    const key = this.#keys.get(id);
+    if (!key) throw this.#missing(id);
+    const bytes = Buffer.from(sealed.slice(colon + 1), "base64");
+    try {
+      const decipher = createDecipheriv("aes-256-gcm", key, bytes.subarray(0, nonceBytes), {
+        authTagLength: tagBytes,
+      });
+      decipher.setAAD(Buffer.from(associatedData, "utf8"));
+      decipher.setAuthTag(bytes.subarray(bytes.length - tagBytes));
+      const text = decipher.update(bytes.subarray(nonceBytes, bytes.length - tagBytes));
+      return Buffer.concat([text, decipher.final()]).toString("utf8");
+    } catch {
+      throw new EncryptionKeyError(
+        `Encryption key ${id} does not open ${associatedData}: it is another key under the same id, or the stored text was changed. Give the key that sealed it (${setting}).`,
+      );
+    }
+  }
+
+  /**
+   * Compares the ring with the check values of a database (`meta` rows: {@link keyCheckName} -> sealed text) and
+   * answers the rows to add so that the newest key is known there too.
+   * @throws EncryptionKeyError when a key that sealed something is missing or is not the same key
+   */
+  verify(checks: ReadonlyMap<string, string>): ReadonlyMap<string, string> {
+    for (const [name, sealed] of checks) {
+      if (!name.startsWith(checkPrefix)) continue;
+      const id = name.slice(checkPrefix.length);
+      if (!this.#keys.has(id)) throw this.#missing(id);
+      if (!sealed.startsWith(`${id}:`) || this.open(sealed, name) !== checkText)
+        throw new EncryptionKeyError(`The check value of encryption key ${id} was changed in the database.`);
+    }
+    const newest = keyCheckName(this.newestId);
+    return checks.has(newest) ? new Map() : new Map([[newest, this.seal(checkText, newest)]]);
+  }
+
+  #missing(id: string): EncryptionKeyError {
+    return new EncryptionKeyError(
+      `The database has secrets sealed with encryption key ${JSON.stringify(id)}, and the given keys are ${[...this.#keys.keys()].join(", ")}; add ${JSON.stringify(id)} behind the newest one (${setting}).`,
+    );
+  }
+}
+
+const checkPrefix = "key_check:";
+const checkText = "hookwell";
+
+/** Name of the `meta` row that holds the check value of a key. */
+export function keyCheckName(keyId: string): string {
+  return `${checkPrefix}${keyId}`;
+}
