@@ -1,0 +1,101 @@
+import { type Context, Hono } from "hono";
+import { bodyLimit } from "hono/body-limit";
+import type { AppDatabase } from "./database/schema.ts";
+import type { AppEnvironment } from "./http/environment.ts";
+import { ProblemError, problemDocument } from "./http/problem.ts";
+import type { ApiKeyCalls } from "./keys/api-keys.ts";
+import { ScimPatchError } from "./users/scim-patch.ts";
+import { scimError, scimRoutes } from "./users/scim-routes.ts";
+import type { UserChangeCalls } from "./users/user-changes.ts";
+import { userRoutes } from "./users/user-routes.ts";
+
+const maxBodyBytes = 1024 * 1024;
+
+export interface AppDeps {
+  readonly db: AppDatabase;
+  readonly keys: ApiKeyCalls;
+  readonly changes: UserChangeCalls;
+  readonly newId: () => string;
+  readonly logger: { error(message: string): void };
+}
+
+/** The application's own API: `/v1/…` and `/scim/v2/…` with the keys of its users, and `/healthz` without one. */
+export function appointmentsApp(deps: AppDeps): Hono<AppEnvironment> {
+  const app = new Hono<AppEnvironment>();
+
+  app.use(async (context, next) => {
+    const requestId = `req_${deps.newId()}`;
+    context.set("requestId", requestId);
+    context.header("X-Request-Id", requestId);
+    await next();
+  });
+  app.get("/healthz", (context) => context.json({ status: "ok" }));
+
+  for (const path of ["/v1/*", "/scim/*"]) {
+    app.use(path, async (context, next) => {
+      context.set("caller", await authenticate(deps.keys, context.req.header("authorization")));
+      await next();
+    });
+    app.use(
+      path,
+      bodyLimit({
+        maxSize: maxBodyBytes,
+        onError: () => {
+          throw new ProblemError("payload_too_large", `A request body may have ${maxBodyBytes} bytes.`);
+        },
+      }),
+    );
+  }
+  app.route("/v1/users", userRoutes(deps));
+  app.route("/scim/v2", scimRoutes(deps.changes));
+
+  app.notFound((context) =>
+    problem(
+      context,
+      new ProblemError("not_found", `There is nothing at ${context.req.method} ${context.req.path}.`),
+    ),
+  );
+  app.onError((error, context) => {
+    const known = error instanceof ProblemError || error instanceof ScimPatchError ? error : undefined;
+    if (known === undefined || known.cause !== undefined)
+      deps.logger.error(
+        `${context.get("requestId")} ${context.req.method} ${context.req.path}: ${causes(error)}`,
+      );
+    const answer =
+      known ?? new ProblemError("internal", "The request failed; nothing was changed. Try again later.");
+    if (context.req.path.startsWith("/scim/")) return scimError(context, answer);
+    return problem(
+      context,
+      answer instanceof ProblemError ? answer : new ProblemError("internal", answer.message),
+    );
+  });
+  return app;
+}
+
+/** @throws ProblemError 401 */
+async function authenticate(keys: ApiKeyCalls, header: string | undefined) {
+  const key = /^Bearer +([\x21-\x7e]{1,512})$/i.exec(header ?? "")?.[1];
+  const caller = key === undefined ? undefined : await keys.authenticate(key);
+  if (caller === undefined)
+    throw new ProblemError(
+      "unauthenticated",
+      "Send Authorization: Bearer <key> with the key of an active user.",
+    );
+  return caller;
+}
+
+function problem(context: Context<AppEnvironment>, error: ProblemError): Response {
+  const headers: Record<string, string> = { "content-type": "application/problem+json" };
+  if (error.status === 401) headers["www-authenticate"] = "Bearer";
+  if (error.status === 503) headers["retry-after"] = "1";
+  const body = JSON.stringify(problemDocument(error, context.get("requestId")));
+  return context.newResponse(body, { status: error.status, headers });
+}
+
+/** Messages of an error and what caused it: no stack, and none of the caller's data beyond what they quote. */
+function causes(error: unknown): string {
+  const parts: string[] = [];
+  for (let at: unknown = error; at instanceof Error && parts.length < 5; at = at.cause)
+    parts.push(at.message);
+  return parts.join(" <- ").replaceAll(/\s+/g, " ");
+}

@@ -1,0 +1,43 @@
+import { mkdirSync } from "node:fs";
+import { dirname } from "node:path";
+import { DatabaseSync } from "node:sqlite";
+import { sqliteDialect } from "hookwell/kysely";
+import { Kysely, PostgresDialect } from "kysely";
+import pg from "pg";
+import type { AppDatabase, AppTables } from "./schema.ts";
+
+/** Where the application keeps its rows, and Hookwell its own beside them. */
+export type DatabaseLocation =
+  | { readonly dialect: "sqlite"; readonly path: string }
+  | { readonly dialect: "postgres"; readonly url: string };
+
+export interface OpenDatabase {
+  readonly db: AppDatabase;
+  readonly dialect: "sqlite" | "postgres";
+  close(): Promise<void>;
+}
+
+/** Opens the application's own connections. Hookwell opens others: neither waits for the other's. */
+export function openDatabase(location: DatabaseLocation): OpenDatabase {
+  const dialect =
+    location.dialect === "sqlite"
+      ? openSqlite(location.path)
+      : new PostgresDialect({ pool: openPool(location.url) });
+  const db = new Kysely<AppTables>({ dialect });
+  return { db, dialect: location.dialect, close: () => db.destroy() };
+}
+
+function openSqlite(path: string) {
+  mkdirSync(dirname(path), { recursive: true });
+  // Waiting is for other processes' writers; in this one no write transaction of Hookwell spans an await.
+  const database = new DatabaseSync(path, { timeout: 5_000 });
+  database.exec("PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL");
+  return sqliteDialect({ database });
+}
+
+function openPool(connectionString: string): pg.Pool {
+  const pool = new pg.Pool({ connectionString, max: 10 });
+  // An idle connection that dies must not end the process; the next query reports what is wrong.
+  pool.on("error", () => {});
+  return pool;
+}
