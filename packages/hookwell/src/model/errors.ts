@@ -169,9 +169,9 @@ export class StorageError extends HookwellError {
 }
 
 /** The destination of a webhook is not allowed by the address guard. */
-export class BlockedAddressError extends HookwellError {
-  constructor(message: string) {
-    super("blocked_address", message);
+export class BlockedAddressError extends ValidationError {
+  constructor(message: string, pointer = "/url") {
+    super([{ pointer, message }], "blocked_address");
   }
 }
 
@@ -187,7 +187,6 @@ export type VerificationCode =
 /** A received webhook does not prove that it comes from the holder of the secret, or proves it too late. */
 export class VerificationError extends HookwellError {
   declare readonly code: VerificationCode;
-  // biome-ignore lint/complexity/noUselessConstructor: it narrows the code
   constructor(code: VerificationCode, message: string) {
     super(code, message);
   }

@@ -55,8 +55,8 @@ export function verify(
   const head = `${id}.${seconds}.`;
   const expected = keys.map((key) => createHmac("sha256", key).update(head).update(body).digest());
   let matched = false;
+  // Every pair is compared, so the time taken does not tell which secret it was.
   for (const signature of signatures)
-    // Every pair is compared, so the time taken does not tell which secret it was.
     for (const digest of expected)
       if (signature.length === digest.length && timingSafeEqual(signature, digest)) matched = true;
   if (!matched)
