@@ -1,0 +1,308 @@
+import type { Clock } from "../model/clock.ts";
+import type { Delivery, Outcome } from "../model/delivery.ts";
+import type { Observer } from "../model/observe.ts";
+import type { Random } from "../model/random.ts";
+import type { RetryPolicyInput } from "../model/retry.ts";
+import type { Timers } from "../model/timers.ts";
+import type { Sender } from "../send/sender.ts";
+import type { OutboxStore, RecordResult } from "../store/contract.ts";
+import { type Decision, decide, decideBeforeSend, errorText, type SendResult } from "./decide.ts";
+import { callFailureHook, type FailureHook } from "./failure-hook.ts";
+import { LaneRooms, type LaneSignal } from "./lane-rooms.ts";
+import { type Entry, momentOf, OutcomeBuffer } from "./outcome-buffer.ts";
+import { defaultRetryPolicy } from "./retry-policy.ts";
+import { StoreHealth } from "./store-health.ts";
+
+export interface DeliveryLoopConfig {
+  readonly store: Pick<OutboxStore, "claim" | "record">;
+  readonly sender: Sender;
+  /** For event types that have none of their own. */
+  readonly policy: RetryPolicyInput;
+  /** Policies by event type. */
+  readonly policies?: ReadonlyMap<string, RetryPolicyInput>;
+  readonly clock: Clock;
+  /** True: the store is given the clock's time; false: it uses the database's. */
+  readonly virtualTime?: boolean;
+  readonly random: Random;
+  readonly timers: Timers;
+  readonly observe: Observer;
+  readonly failureHook?: FailureHook;
+  /** Sends in flight at most. Default 512. */
+  readonly maxInFlight?: number;
+  /** Sends in flight per lane: at first (4) and at most (32). */
+  readonly laneStart?: number;
+  readonly laneMax?: number;
+  /** Default 30 s. */
+  readonly leaseMs?: number;
+  /** Limit of one exchange, default 15 s: a row whose lease does not cover it is given back unsent. */
+  readonly exchangeLimitMs?: number;
+  /** A steady clock in ms, for what is left of a lease. */
+  readonly monotonic?: () => number;
+}
+
+/** What became of deliveries so far. */
+export interface DeliveryCounts {
+  claimed: number;
+  delivered: number;
+  rescheduled: number;
+  failed: number;
+}
+
+/** One claimed delivery between its claim and its outcome. */
+interface Send {
+  readonly delivery: Delivery;
+  readonly policy: RetryPolicyInput;
+  readonly leaseEnds: number;
+  readonly startedAt: Date;
+  readonly started: number;
+  settled: boolean;
+}
+
+const largestClaim = 256;
+/** How long freed capacity is gathered before the next claim, so that a claim is worth its statement. */
+const capacityMs = 5;
+
+/**
+ * Claims what its free slots can send at once, sends it, and records the outcomes in batches. It decides nothing
+ * about when to look for work: its owner calls `claimOnce`, and is told by `onWanted` when slots have become free
+ * and more is probably due.
+ */
+export class DeliveryLoop {
+  readonly counts: DeliveryCounts = { claimed: 0, delivered: 0, rescheduled: 0, failed: 0 };
+  onWanted: () => void = () => {};
+  /** A subscription went gone: its pending rows wait for maintenance. */
+  onGone: () => void = () => {};
+
+  readonly #config: Required<Omit<DeliveryLoopConfig, "failureHook" | "policies">> & DeliveryLoopConfig;
+  readonly #rooms: LaneRooms;
+  readonly #outcomes: OutcomeBuffer;
+  readonly #recordHealth: StoreHealth;
+  readonly #sends = new Set<Send>();
+  readonly #abort = new AbortController();
+  readonly #onIdle: (() => void)[] = [];
+  #cursor: string | undefined;
+  #closing = false;
+  #claiming = false;
+  /** The last claim ended at its limit. */
+  #full = false;
+  #highWater = 0;
+  #gathering = false;
+
+  constructor(config: DeliveryLoopConfig) {
+    this.#config = {
+      virtualTime: false,
+      maxInFlight: 512,
+      laneStart: 4,
+      laneMax: 32,
+      leaseMs: 30_000,
+      exchangeLimitMs: 15_000,
+      monotonic: () => performance.now(),
+      ...config,
+    };
+    this.#rooms = new LaneRooms(this.#config.laneStart, this.#config.laneMax);
+    this.#recordHealth = new StoreHealth("record", config.observe, config.random);
+    this.#outcomes = new OutcomeBuffer({
+      store: config.store,
+      now: () => (config.virtualTime ? config.clock() : null),
+      timers: config.timers,
+      monotonic: this.#config.monotonic,
+      health: this.#recordHealth,
+      observe: config.observe,
+      idle: () => this.#sends.size === 0,
+      onRecorded: (entries, result) => this.#recorded(entries, result),
+    });
+  }
+
+  get inFlight(): number {
+    return this.#sends.size;
+  }
+
+  /**
+   * Claims for the free slots, at most `max` rows, and begins to send. `again`: slots are left and more is due.
+   * Rejects when the claim fails. One call at a time.
+   */
+  async claimOnce(max = largestClaim): Promise<{ readonly claimed: number; readonly again: boolean }> {
+    const { store, clock, virtualTime, leaseMs, maxInFlight, monotonic, observe } = this.#config;
+    const limit = Math.min(maxInFlight - this.#sends.size, largestClaim, max);
+    // While outcomes cannot be recorded, more sends would only make more repeats.
+    if (limit < 1 || this.#closing || this.#claiming || this.#recordHealth.lost)
+      return { claimed: 0, again: false };
+    const rooms = this.#rooms.rooms();
+    const leaseEnds = monotonic() + leaseMs;
+    this.#claiming = true;
+    try {
+      const { deliveries, cursor } = await store.claim({
+        now: virtualTime ? clock() : null,
+        limit,
+        leaseMs,
+        room: this.#rooms.start,
+        rooms,
+        ...(this.#cursor === undefined ? {} : { cursor: this.#cursor }),
+      });
+      this.#cursor = cursor || this.#cursor;
+      for (const delivery of deliveries) this.#begin(delivery, leaseEnds);
+      this.#full = deliveries.length >= limit;
+      this.#rooms.claimed(
+        deliveries.map((delivery) => delivery.subscriptionId),
+        rooms,
+        this.#full,
+      );
+      this.#highWater = this.#sends.size;
+      this.counts.claimed += deliveries.length;
+      if (deliveries.length > 0) observe("claimed", { deliveries: deliveries.length });
+      return { claimed: deliveries.length, again: this.#full && this.#sends.size < maxInFlight };
+    } finally {
+      this.#claiming = false;
+    }
+  }
+
+  /** Resolves when no send is in flight and every outcome is recorded or given up. */
+  async settled(): Promise<void> {
+    while (this.#sends.size > 0 || this.#outcomes.size > 0) {
+      await this.#outcomes.settled();
+      if (this.#sends.size > 0) await new Promise<void>((resolve) => this.#onIdle.push(resolve));
+    }
+    await this.#outcomes.settled();
+  }
+
+  /** Claims nothing any more; rows of a claim under way are given back unsent. */
+  close(): void {
+    this.#closing = true;
+  }
+
+  /** Stops the sends that are left: what has not been answered is given back, its attempt with it. */
+  abort(): void {
+    this.close();
+    this.#abort.abort();
+  }
+
+  /** Gives back the rows of senders that did not heed the abort, and does not wait for a store that fails. */
+  abandon(): void {
+    for (const send of this.#sends) this.#finish(send, { kind: "released" }, "other");
+    this.#outcomes.giveUp();
+  }
+
+  #begin(delivery: Delivery, leaseEnds: number): void {
+    const { clock, monotonic, exchangeLimitMs, sender } = this.#config;
+    const started = monotonic();
+    if (this.#closing || leaseEnds - started < exchangeLimitMs) {
+      this.#add(delivery, { kind: "released" }, leaseEnds);
+      return;
+    }
+    const policy = this.#config.policies?.get(delivery.type ?? "") ?? this.#config.policy;
+    const lost = this.#guarded(policy, (usable) => decideBeforeSend(delivery, usable));
+    if (lost) {
+      this.#add(delivery, lost, leaseEnds);
+      return;
+    }
+    const send: Send = { delivery, policy, leaseEnds, startedAt: clock(), started, settled: false };
+    this.#sends.add(send);
+    this.#rooms.began(delivery.subscriptionId);
+    let sending: ReturnType<Sender["deliver"]>;
+    try {
+      sending = sender.deliver(delivery, { signal: this.#abort.signal });
+    } catch (error) {
+      sending = Promise.reject(error);
+    }
+    sending.then(
+      (receipt) => this.#ended(send, { receipt }),
+      (error: unknown) => this.#ended(send, { error, aborted: this.#abort.signal.aborted }),
+    );
+  }
+
+  #ended(send: Send, result: SendResult): void {
+    if (send.settled) return;
+    const { delivery, startedAt, started } = send;
+    const times = { startedAt, durationMs: Math.round(this.#config.monotonic() - started) };
+    const decision = this.#guarded(send.policy, (usable) =>
+      decide(delivery, result, times, usable, this.#config.random),
+    );
+    const exchange = "exchange" in decision ? decision.exchange : undefined;
+    if (exchange) this.#config.observe("attempted", { ...momentOf(delivery), exchange });
+    this.#finish(send, decision, signalOf(decision));
+  }
+
+  #finish(send: Send, decision: Decision, signal: LaneSignal): void {
+    send.settled = true;
+    this.#sends.delete(send);
+    const more = this.#rooms.ended(send.delivery.subscriptionId, signal);
+    this.#add(send.delivery, decision, send.leaseEnds);
+    if (this.#sends.size === 0) for (const resolve of this.#onIdle.splice(0)) resolve();
+    if ((more || this.#full) && !this.#closing) this.#want();
+  }
+
+  #add(delivery: Delivery, decision: Decision, leaseEnds: number): void {
+    const outcome = { id: delivery.id, leaseToken: delivery.leaseToken ?? "", ...decision } as Outcome;
+    this.#outcomes.add({ delivery, outcome, leaseEnds });
+  }
+
+  /** Freed slots are worth a claim at once when half of the sends are done, else a moment later. */
+  #want(): void {
+    if (this.#sends.size <= this.#highWater / 2) {
+      this.onWanted();
+      return;
+    }
+    if (this.#gathering) return;
+    this.#gathering = true;
+    void this.#config.timers.sleep(capacityMs, this.#abort.signal).then(() => {
+      this.#gathering = false;
+      if (!this.#closing) this.onWanted();
+    });
+  }
+
+  /** A policy of the application that throws must not lose the delivery: the default stands in. */
+  #guarded<T>(policy: RetryPolicyInput, use: (policy: RetryPolicyInput) => T): T {
+    try {
+      return use(policy);
+    } catch (error) {
+      this.#config.observe("warning", {
+        message: `A retry policy threw, the default one is used instead: ${errorText(error)}`,
+      });
+      return use(defaultRetryPolicy());
+    }
+  }
+
+  #recorded(entries: readonly Entry[], result: RecordResult): void {
+    const { observe, failureHook } = this.#config;
+    const byId = new Map(entries.map((entry) => [entry.outcome.id, entry]));
+    for (const { id, status, attempts } of result.recorded) {
+      const entry = byId.get(id);
+      if (!entry) continue;
+      byId.delete(id);
+      const { outcome } = entry;
+      const moment = { ...momentOf(entry.delivery), attempt: attempts };
+      if (status === "delivered") {
+        this.counts.delivered++;
+        observe("delivered", moment);
+      } else if (status === "failed") {
+        this.counts.failed++;
+        const { errorCode, error } = failureOf(outcome);
+        observe("failed", { ...moment, errorCode, error });
+        const { leaseToken: _token, leaseUntil: _until, ...delivery } = entry.delivery;
+        callFailureHook(failureHook, { ...delivery, status, attempts, lastError: error }, observe);
+        if (outcome.kind === "gone") {
+          observe("subscriptionDisabled", { subscriptionId: delivery.subscriptionId, reason: "gone" });
+          this.onGone();
+        }
+      } else if (outcome.kind === "retry") {
+        this.counts.rescheduled++;
+        observe("rescheduled", { ...moment, delayMs: outcome.delayMs, error: outcome.exchange.error ?? "" });
+      } else observe("released", moment);
+    }
+    // Neither recorded nor known to be stale: the store could not take it, and its lease will end.
+    for (const { delivery } of byId.values()) observe("leaseLost", momentOf(delivery));
+  }
+}
+
+function signalOf(decision: Decision): LaneSignal {
+  if (decision.kind === "delivered") return "success";
+  const exchange = "exchange" in decision ? decision.exchange : undefined;
+  const code = exchange?.errorCode;
+  return code === "timeout" || code === "connect_timeout" ? "timeout" : "other";
+}
+
+function failureOf(outcome: Outcome): { errorCode: string; error: string } {
+  if (outcome.kind === "failed") return outcome;
+  const exchange = outcome.kind === "gone" ? outcome.exchange : undefined;
+  return { errorCode: exchange?.errorCode ?? "unknown", error: exchange?.error ?? "unknown error" };
+}

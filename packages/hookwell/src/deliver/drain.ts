@@ -1,0 +1,77 @@
+import type { OutboxStore } from "../store/contract.ts";
+import { DeliveryLoop, type DeliveryLoopConfig } from "./delivery-loop.ts";
+import type { DispatchRounds } from "./loops.ts";
+
+/** What `drain` did, and what it left. */
+export interface DrainResult {
+  readonly dispatched: number;
+  readonly delivered: number;
+  readonly rescheduled: number;
+  readonly failed: number;
+  /** Pending deliveries and undispatched events left, counted up to 10,000. */
+  readonly remaining: { readonly pending: number; readonly newEvents: number };
+}
+
+export interface DrainConfig extends DeliveryLoopConfig {
+  readonly store: Pick<OutboxStore, "claim" | "record" | "countRemaining">;
+  readonly dispatcher?: DispatchRounds;
+}
+
+const mostRemaining = 10_000;
+const abandonMs = 1_000;
+
+/**
+ * Dispatches and delivers what is due until nothing is, `deadlineMs` have passed, or `max` sends were begun. At
+ * the deadline what is in flight is stopped and given back. Leaves no timer and no lease behind. Rejects when the
+ * store fails, after giving back what it can.
+ */
+export async function drain(
+  config: DrainConfig,
+  options: { readonly deadlineMs: number; readonly max?: number },
+): Promise<DrainResult> {
+  const loop = new DeliveryLoop(config);
+  const over = new AbortController();
+  let late = false;
+  const deadline = config.timers.sleep(options.deadlineMs, over.signal).then(() => {
+    late = true;
+  });
+  let dispatched = 0;
+  try {
+    const max = options.max ?? Number.POSITIVE_INFINITY;
+    while (!late) {
+      const wanted = new Promise<void>((resolve) => {
+        loop.onWanted = resolve;
+      });
+      const round = await config.dispatcher?.dispatchOnce();
+      dispatched += round?.dispatched ?? 0;
+      const { claimed, again } = late ? nothing : await loop.claimOnce(max - loop.counts.claimed);
+      if (again || round?.again) continue;
+      if (loop.inFlight > 0) await Promise.race([wanted, loop.settled(), deadline]);
+      else {
+        await Promise.race([loop.settled(), deadline]);
+        if (claimed === 0 && !round?.taken) break;
+      }
+      if (loop.counts.claimed >= max && loop.inFlight === 0) break;
+    }
+  } finally {
+    loop.close();
+    await Promise.race([loop.settled(), deadline]);
+    loop.abort();
+    over.abort();
+    await finish(loop, config);
+  }
+  const { delivered, rescheduled, failed } = loop.counts;
+  const remaining = await config.store.countRemaining(mostRemaining);
+  return { dispatched, delivered, rescheduled, failed, remaining };
+}
+
+const nothing = { claimed: 0, again: false };
+
+async function finish(loop: DeliveryLoop, { timers }: DrainConfig): Promise<void> {
+  const end = new AbortController();
+  const patience = timers.sleep(abandonMs, end.signal);
+  await Promise.race([loop.settled(), patience]);
+  loop.abandon();
+  await Promise.race([loop.settled(), patience]);
+  end.abort();
+}

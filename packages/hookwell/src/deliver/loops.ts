@@ -1,0 +1,163 @@
+import type { OutboxStore, RetentionPolicy } from "../store/contract.ts";
+import { DeliveryLoop, type DeliveryLoopConfig } from "./delivery-loop.ts";
+import { callFailureHook } from "./failure-hook.ts";
+import { Pacer } from "./pacer.ts";
+import { StoreHealth } from "./store-health.ts";
+
+/** The dispatcher, as the loops see it. */
+export interface DispatchRounds {
+  /** Dispatches one batch. `again`: more is waiting now. Rejects when the store fails. */
+  dispatchOnce(): Promise<{ readonly taken: number; readonly dispatched: number; readonly again: boolean }>;
+}
+
+export interface LoopsConfig extends DeliveryLoopConfig {
+  readonly store: Pick<OutboxStore, "claim" | "record" | "maintain" | "watch">;
+  /** Absent = this process dispatches nothing. */
+  readonly dispatcher?: DispatchRounds;
+  /** False = this process sends nothing. Default true. */
+  readonly worker?: boolean;
+  /** Null = nothing is pruned. */
+  readonly retention: RetentionPolicy | null;
+}
+
+const maintenanceMs = 60_000;
+const maintenanceBatch = 1_000;
+/** How long senders get to heed an abort, and a store that fails to take the last outcomes. */
+const abandonMs = 1_000;
+
+/**
+ * Runs the dispatcher, the delivery loop and maintenance until stopped. Rounds of one loop never overlap; an error
+ * of the store is reported once, waited out and reported as regained; nothing ends a loop but `stop`.
+ */
+export class Loops {
+  readonly #config: LoopsConfig;
+  readonly #delivery: DeliveryLoop;
+  readonly #pacers: { readonly dispatch: Pacer; readonly deliver: Pacer };
+  readonly #stopWatching: () => void;
+  readonly #running: Promise<unknown>;
+  #stopping: Promise<void> | undefined;
+  #maintenance = new AbortController();
+  readonly #stopped = new AbortController();
+
+  /** Begins at once. */
+  constructor(config: LoopsConfig) {
+    this.#config = config;
+    const { timers, random, dispatcher, worker = true } = config;
+    this.#pacers = { dispatch: new Pacer(timers, random), deliver: new Pacer(timers, random) };
+    this.#delivery = new DeliveryLoop(config);
+    this.#delivery.onWanted = () => this.#pacers.deliver.poke();
+    this.#delivery.onGone = () => this.maintainSoon();
+    this.#stopWatching = config.store.watch(() => this.wake());
+    this.#running = Promise.all([
+      ...(dispatcher ? [this.#dispatch(dispatcher)] : []),
+      ...(worker ? [this.#deliver(), this.#maintain()] : []),
+    ]);
+  }
+
+  /** Looks for work now, and again after 1, 2, 4 … 64 ms: the commit that was announced may be still to come. */
+  wake(): void {
+    this.#pacers.dispatch.wake();
+    this.#pacers.deliver.wake();
+  }
+
+  /** Runs maintenance now instead of within the minute: after a deletion. */
+  maintainSoon(): void {
+    this.#maintenance.abort();
+  }
+
+  /**
+   * Claims stop at once, sends finish within `graceMs` (5,000); then those that are left are stopped and given back
+   * with their attempt. Resolves when everything is recorded, or given up because the store does not answer.
+   */
+  stop(options: { readonly graceMs?: number } = {}): Promise<void> {
+    this.#stopping ??= this.#stop(options.graceMs ?? 5_000);
+    return this.#stopping;
+  }
+
+  async #stop(graceMs: number): Promise<void> {
+    this.#stopWatching();
+    this.#delivery.close();
+    this.#pacers.dispatch.stop();
+    this.#pacers.deliver.stop();
+    this.#stopped.abort();
+    this.maintainSoon();
+    const finished = this.#running.then(() => this.#delivery.settled());
+    if (await this.#within(graceMs, finished)) return;
+    this.#delivery.abort();
+    if (await this.#within(abandonMs, finished)) return;
+    this.#delivery.abandon();
+    // A store that does not even reject must not hold the process: the leases give the rows back.
+    await this.#within(abandonMs, finished);
+  }
+
+  /** True when `work` ends within `ms`; leaves no timer behind. */
+  async #within(ms: number, work: Promise<unknown>): Promise<boolean> {
+    const end = new AbortController();
+    const done = work.then(() => true);
+    const late = this.#config.timers.sleep(ms, end.signal).then(() => false);
+    const inTime = await Promise.race([done, late]);
+    end.abort();
+    return inTime;
+  }
+
+  async #dispatch(dispatcher: DispatchRounds): Promise<void> {
+    const health = new StoreHealth("dispatch", this.#config.observe, this.#config.random);
+    const pacer = this.#pacers.dispatch;
+    while (!this.#stopped.signal.aborted) {
+      try {
+        const { taken, dispatched, again } = await dispatcher.dispatchOnce();
+        health.reached();
+        if (dispatched > 0) this.#pacers.deliver.poke();
+        if (!again) await pacer.next(taken > 0);
+      } catch (error) {
+        await pacer.pause(health.failed(error));
+      }
+    }
+  }
+
+  async #deliver(): Promise<void> {
+    const health = new StoreHealth("deliver", this.#config.observe, this.#config.random);
+    const pacer = this.#pacers.deliver;
+    while (!this.#stopped.signal.aborted) {
+      try {
+        const { claimed, again } = await this.#delivery.claimOnce();
+        health.reached();
+        if (!again) await pacer.next(claimed > 0);
+      } catch (error) {
+        await pacer.pause(health.failed(error));
+      }
+    }
+  }
+
+  async #maintain(): Promise<void> {
+    const { store, retention, clock, virtualTime, timers, random, observe, failureHook } = this.#config;
+    const health = new StoreHealth("maintenance", observe, random);
+    // Replicas that start together must not prune together.
+    let pause = random() * maintenanceMs;
+    while (!this.#stopped.signal.aborted) {
+      await timers.sleep(pause, this.#maintenance.signal);
+      if (this.#stopped.signal.aborted) return;
+      this.#maintenance = new AbortController();
+      try {
+        const done = await store.maintain(retention, maintenanceBatch, virtualTime ? clock() : null);
+        health.reached();
+        if (done.cancelled > 0) observe("cancelled", { deliveries: done.cancelled });
+        if (done.prunedDeliveries > 0 || done.prunedEvents > 0)
+          observe("pruned", { deliveries: done.prunedDeliveries, events: done.prunedEvents });
+        for (const delivery of done.failed) {
+          const { id: deliveryId, eventId, subscriptionId, attempts: attempt, lastError } = delivery;
+          const moment = { deliveryId, eventId, subscriptionId, attempt };
+          observe("failed", {
+            ...moment,
+            errorCode: "held_too_long",
+            error: lastError ?? "subscription disabled",
+          });
+          callFailureHook(failureHook, delivery, observe);
+        }
+        pause = done.more ? 100 : maintenanceMs * (0.8 + 0.4 * random());
+      } catch (error) {
+        pause = Math.max(health.failed(error), 1_000);
+      }
+    }
+  }
+}

@@ -1,0 +1,128 @@
+import type { Delivery, Outcome } from "../model/delivery.ts";
+import type { DeliveryMoment, Observer } from "../model/observe.ts";
+import type { Timers } from "../model/timers.ts";
+import type { Now, OutboxStore, RecordResult } from "../store/contract.ts";
+import type { StoreHealth } from "./store-health.ts";
+
+/** An outcome with the delivery it belongs to, and when its lease ends by the worker's own steady clock (ms). */
+export interface Entry {
+  readonly delivery: Delivery;
+  readonly outcome: Outcome;
+  readonly leaseEnds: number;
+}
+
+interface OutcomeBufferConfig {
+  readonly store: Pick<OutboxStore, "record">;
+  readonly now: () => Now;
+  readonly timers: Timers;
+  readonly monotonic: () => number;
+  readonly health: StoreHealth;
+  readonly observe: Observer;
+  /** True when no send is under way, so that waiting for company is pointless. */
+  readonly idle: () => boolean;
+  readonly onRecorded: (entries: readonly Entry[], result: RecordResult) => void;
+}
+
+/** Long enough to fill a batch under load, and well inside the 50 ms that an outcome may wait. */
+const gatherMs = 10;
+const fullBatch = 256;
+
+/**
+ * Collects outcomes and records them in batches: at once when nothing else is under way or a batch is full,
+ * else after 10 ms. One record runs at a time; what comes meanwhile is the next batch. A store that fails is
+ * asked again with backoff until the leases have ended, when the rows are due again anyway.
+ */
+export class OutcomeBuffer {
+  readonly #config: OutcomeBufferConfig;
+  #entries: Entry[] = [];
+  #recording: Promise<void> | undefined;
+  #gathering: AbortController | undefined;
+  /** Set at the end of a stop: a failing store is not asked again. */
+  readonly #giveUp = new AbortController();
+
+  constructor(config: OutcomeBufferConfig) {
+    this.#config = config;
+  }
+
+  get size(): number {
+    return this.#entries.length;
+  }
+
+  add(entry: Entry): void {
+    this.#entries.push(entry);
+    if (this.#recording !== undefined) return;
+    if (this.#entries.length >= fullBatch || this.#config.idle()) this.#flush();
+    else if (!this.#gathering) this.#gather();
+  }
+
+  /** Resolves when everything added so far has been recorded or given up. */
+  async settled(): Promise<void> {
+    while (this.#entries.length > 0 || this.#recording !== undefined) {
+      this.#flush();
+      await this.#recording;
+    }
+  }
+
+  /** Gives up on a store that fails: what it does not take now is left to the end of its lease. */
+  giveUp(): void {
+    this.#giveUp.abort();
+  }
+
+  #gather(): void {
+    const gathering = new AbortController();
+    this.#gathering = gathering;
+    void this.#config.timers.sleep(gatherMs, gathering.signal).then(() => {
+      if (!gathering.signal.aborted) this.#flush();
+    });
+  }
+
+  #flush(): void {
+    this.#gathering?.abort();
+    this.#gathering = undefined;
+    if (this.#recording !== undefined || this.#entries.length === 0) return;
+    const batch = this.#entries;
+    this.#entries = [];
+    this.#recording = this.#record(batch).finally(() => {
+      this.#recording = undefined;
+      if (this.#entries.length >= fullBatch || this.#config.idle()) this.#flush();
+      else if (this.#entries.length > 0) this.#gather();
+    });
+  }
+
+  /** Never rejects. */
+  async #record(batch: readonly Entry[]): Promise<void> {
+    const { store, now, timers, health, onRecorded } = this.#config;
+    for (let entries = batch; entries.length > 0; ) {
+      let result: RecordResult;
+      try {
+        const outcomes = entries.map((entry) => entry.outcome);
+        result = await store.record(outcomes, now());
+      } catch (error) {
+        await timers.sleep(health.failed(error), this.#giveUp.signal);
+        entries = this.#stillLeased(entries);
+        continue;
+      }
+      health.reached();
+      onRecorded(entries, result);
+      return;
+    }
+  }
+
+  /** The entries that are worth another try; the others are reported. */
+  #stillLeased(entries: readonly Entry[]): readonly Entry[] {
+    const steady = this.#config.monotonic();
+    const leased = (entry: Entry): boolean => !this.#giveUp.signal.aborted && entry.leaseEnds > steady;
+    for (const { delivery } of entries.filter((entry) => !leased(entry)))
+      this.#config.observe("leaseLost", momentOf(delivery));
+    return entries.filter(leased);
+  }
+}
+
+export function momentOf(delivery: Delivery): DeliveryMoment {
+  return {
+    deliveryId: delivery.id,
+    eventId: delivery.eventId,
+    subscriptionId: delivery.subscriptionId,
+    attempt: delivery.attempts,
+  };
+}

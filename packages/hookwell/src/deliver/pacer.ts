@@ -1,0 +1,79 @@
+import type { Random } from "../model/random.ts";
+import type { Timers } from "../model/timers.ts";
+
+const leastIdleMs = 200;
+const mostIdleMs = 1_000;
+/** A commit follows the emit that woke us: look after 1, 2, 4 … 64 ms. */
+const lastStep = 6;
+/** Where a series goes on when it is woken again: emits without pause must not make a look every millisecond. */
+const busyStep = 3;
+
+/** Decides when a loop looks again: polling from 200 ms rising to 1 s, a series after a wake, at once when poked. */
+export class Pacer {
+  readonly #timers: Timers;
+  readonly #random: Random;
+  #idleMs = leastIdleMs;
+  #step: number | undefined;
+  #poked = false;
+  readonly #stopped = new AbortController();
+  #waiting: { readonly ms: number; readonly end: AbortController } | undefined;
+
+  constructor(timers: Timers, random: Random) {
+    this.#timers = timers;
+    this.#random = random;
+  }
+
+  /** Work is there: look now. */
+  poke(): void {
+    this.#poked = true;
+    this.#waiting?.end.abort();
+  }
+
+  /** Work has been, or is about to be, committed: begin the series. */
+  wake(): void {
+    this.#step = this.#step === undefined ? 0 : Math.min(this.#step, busyStep);
+    // A wait that is short anyway is left alone, or wakes without pause would put it off for ever.
+    if (this.#waiting && this.#waiting.ms > 2 ** busyStep) this.#waiting.end.abort();
+  }
+
+  /** Ends the wait under way and every later one. */
+  stop(): void {
+    this.#stopped.abort();
+    this.#waiting?.end.abort();
+  }
+
+  /** Waits until it is time for the next look. `found`: the last one found work. */
+  async next(found: boolean): Promise<void> {
+    if (found) this.#idleMs = leastIdleMs;
+    while (!this.#poked && !this.#stopped.signal.aborted) {
+      const series = this.#step !== undefined;
+      await this.#wait(this.#nextMs());
+      // Cut short by a wake, not by a poke: the series has only begun.
+      if (series || this.#step === undefined) break;
+    }
+    this.#poked = false;
+  }
+
+  /** Leaves the store alone for `ms`; only a stop ends it early. */
+  async pause(ms: number): Promise<void> {
+    await this.#timers.sleep(ms, this.#stopped.signal);
+  }
+
+  #nextMs(): number {
+    if (this.#step !== undefined) {
+      const ms = 2 ** this.#step;
+      this.#step = this.#step < lastStep ? this.#step + 1 : undefined;
+      return ms;
+    }
+    const ms = this.#idleMs;
+    this.#idleMs = Math.min(ms * 1.5, mostIdleMs);
+    return ms * (0.8 + 0.4 * this.#random());
+  }
+
+  async #wait(ms: number): Promise<void> {
+    const end = new AbortController();
+    this.#waiting = { ms, end };
+    await this.#timers.sleep(ms, end.signal);
+    this.#waiting = undefined;
+  }
+}
