@@ -38,6 +38,12 @@ export interface EmitOptions<Tx> {
   readonly audience?: readonly string[];
 }
 
+/** One of several events whose type is known at run time only. */
+export type UnknownEvent<Tx> = Omit<EmitOptions<Tx>, "tx"> & {
+  readonly type: string;
+  readonly data: unknown;
+};
+
 export interface EmitResult {
   readonly id: string;
   /** The same event was there already; nothing new was written. */
@@ -179,6 +185,11 @@ export interface HookwellCore<Tx = unknown> {
   readonly keys: ApiKeys;
   /** Untyped emit, checked at run time like the typed one: for the server and scripts. An id that is in no catalogue is accepted only when the instance was made without one. */
   emitUnknown(type: string, data: unknown, options: EmitOptions<Tx>): Promise<EmitResult>;
+  /** The same for several events in one transaction: all are written, or none. */
+  emitManyUnknown(
+    events: readonly UnknownEvent<Tx>[],
+    options: { readonly tx: Tx | "own" },
+  ): Promise<EmitResult[]>;
   /** Checks database, schema and keys. @throws SchemaVersionError, EncryptionKeyError, StorageError */
   ready(): Promise<void>;
   start(options?: StartOptions): Run;
