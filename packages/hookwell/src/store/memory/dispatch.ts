@@ -1,0 +1,87 @@
+import { InvalidStateError, NotFoundError } from "../../model/errors.ts";
+import type { EventKey } from "../../model/event.ts";
+import { canMove, eventTransitions } from "../../model/states.ts";
+import type { DispatchItem } from "../contract.ts";
+import { storable } from "../storable.ts";
+import { bodyKey, eventKey, type MemoryState, pairKey } from "./state.ts";
+import { defined } from "./view.ts";
+
+/** Gives those events that are still new their bodies and rows; answers which they were. */
+export function dispatch(state: MemoryState, items: readonly DispatchItem[], now: number): EventKey[] {
+  const done: EventKey[] = [];
+  for (const item of items) {
+    const key = eventKey(item);
+    const event = state.newEvents.get(key);
+    if (!event) continue;
+    for (const { variant, bytes } of item.bodies) {
+      const body = bodyKey(item.projectId, item.id, variant);
+      if (!state.bodies.has(body)) state.putBody(item, variant, Uint8Array.from(bytes));
+    }
+    for (const { id, subscriptionId, endpointId, variant } of item.deliveries) {
+      if (state.pairs.has(pairKey(item.id, subscriptionId)) || state.deliveries.has(id)) continue;
+      state.putDelivery({
+        id,
+        projectId: item.projectId,
+        eventId: item.id,
+        subscriptionId,
+        endpointId,
+        variant,
+        type: event.record.type,
+        status: "pending",
+        attempts: 0,
+        round: 1,
+        nextAttemptAt: now,
+        dueAt: now,
+        createdAt: now,
+        updatedAt: now,
+      });
+    }
+    state.putEvent({
+      ...event,
+      record: defined({
+        ...event.record,
+        state: "dispatched",
+        dispatchedAt: new Date(now),
+        patch: item.patch ?? event.record.patch,
+      }),
+    });
+    done.push({ projectId: item.projectId, id: item.id });
+  }
+  return done;
+}
+
+/** Counts a failed try; parks the event when there is to be no other. */
+export function failDispatch(
+  state: MemoryState,
+  key: EventKey,
+  error: string,
+  retryInMs: number | null,
+  now: number,
+): boolean {
+  const event = state.newEvents.get(eventKey(key));
+  if (!event) return false;
+  state.putEvent({
+    ...event,
+    record: {
+      ...event.record,
+      state: retryInMs === null ? "parked" : "new",
+      tries: event.record.tries + 1,
+      error: storable(error),
+    },
+    dueAt: retryInMs === null ? event.dueAt : now + Math.round(retryInMs),
+  });
+  return true;
+}
+
+/** Sends a parked event through dispatch again. */
+export function releaseEvent(state: MemoryState, key: EventKey, now: number): void {
+  const event = state.events.get(eventKey(key));
+  if (!event) throw new NotFoundError("event", key.id);
+  if (!canMove(eventTransitions, event.record.state, "new"))
+    throw new InvalidStateError("event", key.id, event.record.state, "release");
+  state.putEvent({
+    ...event,
+    record: defined({ ...event.record, state: "new", tries: 0, error: undefined }),
+    dueAt: now,
+  });
+}

@@ -1,0 +1,2 @@
+export { MemoryOutbox } from "./memory-outbox.ts";
+export { type MemoryTransaction, memoryTx } from "./transaction.ts";

@@ -1,0 +1,396 @@
+import { type Clock, systemClock } from "../../model/clock.ts";
+import type {
+  AttemptRecord,
+  Delivery,
+  DeliveryDetail,
+  DeliveryRecord,
+  Outcome,
+} from "../../model/delivery.ts";
+import { ConfigurationError, DuplicateIdError, NotInTransactionError } from "../../model/errors.ts";
+import type { CaptureInput, CaptureResult, EventKey, EventOutcome, EventRecord } from "../../model/event.ts";
+import { type IdFunc, idFunc, systemRandom } from "../../model/ids.ts";
+import type { Matchable } from "../../model/matching.ts";
+import type { DisabledReason, SubscriptionStatus } from "../../model/states.ts";
+import type {
+  NewSubscription,
+  Subscription,
+  SubscriptionPatch,
+  SubscriptionRecord,
+} from "../../model/subscription.ts";
+import type {
+  ApiKeyRecord,
+  ClaimRequest,
+  ClaimResult,
+  DeliveryFilter,
+  DispatchItem,
+  EventFilter,
+  MaintenanceResult,
+  Match,
+  Now,
+  OutboxStore,
+  Page,
+  PageOf,
+  RecordResult,
+  RetentionPolicy,
+  Scope,
+  SubscriptionFilter,
+  Visibility,
+} from "../contract.ts";
+import { storable } from "../storable.ts";
+import { capture, matchesOf, takeNew } from "./capture.ts";
+import { claim } from "./claim.ts";
+import { cancelDelivery, enqueue, isDeliveryVisible, retryDelivery } from "./deliveries.ts";
+import { dispatch, failDispatch, releaseEvent } from "./dispatch.ts";
+import {
+  findEvent,
+  listApiKeys,
+  listDeliveries,
+  listEvents,
+  listSubscriptions,
+  withoutHash,
+} from "./lists.ts";
+import { countRemaining, lag, maintain } from "./maintain.ts";
+import { mark, record } from "./record.ts";
+import { compareText, type DeliveryRow, MemoryState } from "./state.ts";
+import {
+  addSubscription,
+  createSubscription,
+  isVisible,
+  setSubscriptionStatus,
+  updateSubscription,
+} from "./subscriptions.ts";
+import { MemoryTransaction, type Write, writeTo } from "./transaction.ts";
+import { attemptLog, toDelivery, toDeliveryDetail, toSubscription } from "./view.ts";
+
+/** Milliseconds of a claim by the reference method. */
+const referenceLeaseMs = 30_000;
+
+/**
+ * The outbox in memory: for tests, examples and programs whose events may die with them. It is also the
+ * executable form of the store contract, which the SQL stores are compared with.
+ */
+export class MemoryOutbox implements OutboxStore {
+  readonly dialect = "memory";
+  readonly #state = new MemoryState();
+  readonly #clock: Clock;
+  readonly #newEndpointId: IdFunc;
+  readonly #watchers = new Set<() => void>();
+  #seq = 0;
+  #stale = 0;
+
+  /** `now` is the store's own clock; `idFunc` makes the ids of endpoint versions. */
+  constructor(options: { readonly now?: Clock; readonly idFunc?: IdFunc } = {}) {
+    this.#clock = options.now ?? systemClock;
+    this.#newEndpointId = options.idFunc ?? idFunc("end_", this.#clock, systemRandom);
+  }
+
+  async open(): Promise<void> {}
+
+  async close(): Promise<void> {
+    this.#watchers.clear();
+  }
+
+  /**
+   * Runs `fn` in a transaction: pass `tx` on to `emit` and to the management methods. Its writes become visible
+   * all together when `fn` resolves, and are dropped when it rejects.
+   */
+  async transaction<T>(fn: (tx: MemoryTransaction) => Promise<T>): Promise<T> {
+    const tx = new MemoryTransaction(this, this.#state);
+    try {
+      const result = await fn(tx);
+      tx.commit(this.#state);
+      return result;
+    } finally {
+      tx.rollback();
+    }
+  }
+
+  // --- the reference methods ---------------------------------------------------------------------------------
+
+  async enqueueDelivery(delivery: Delivery): Promise<void> {
+    const endpointId = this.#newEndpointId();
+    this.#write((state) => enqueue(state, delivery, endpointId));
+  }
+
+  async claimDue(now: Date, limit: number): Promise<Delivery[]> {
+    const { deliveries } = await this.claim({ now, limit, leaseMs: referenceLeaseMs });
+    return [...deliveries];
+  }
+
+  async markDelivered(id: string, at: Date, leaseToken?: string): Promise<void> {
+    const time = at.getTime();
+    this.#mark(id, leaseToken, (row) => ({
+      ...row,
+      status: "delivered",
+      // Without a claim nothing has counted the send yet.
+      attempts: row.lease ? row.attempts : row.attempts + 1,
+      updatedAt: time,
+      deliveredAt: time,
+    }));
+  }
+
+  async reschedule(
+    id: string,
+    attempts: number,
+    lastError: string,
+    nextAttemptAt: Date,
+    leaseToken?: string,
+  ): Promise<void> {
+    const dueAt = nextAttemptAt.getTime();
+    this.#mark(id, leaseToken, (row) => ({
+      ...row,
+      attempts,
+      lastError: storable(lastError),
+      nextAttemptAt: dueAt,
+      dueAt,
+      updatedAt: this.#now(null),
+    }));
+  }
+
+  async markFailed(id: string, attempts: number, lastError: string, leaseToken?: string): Promise<void> {
+    this.#mark(id, leaseToken, (row) => ({
+      ...row,
+      status: "failed",
+      reason: "attempts_exhausted",
+      attempts,
+      lastError: storable(lastError),
+      updatedAt: this.#now(null),
+    }));
+  }
+
+  async listActiveSubscriptions(projectId: string): Promise<Subscription[]> {
+    return [...this.#state.subscriptions.values()]
+      .filter(({ record }) => record.projectId === projectId && record.status === "active")
+      .map((row) => toSubscription(this.#state, row))
+      .sort((a, b) => compareText(a.id, b.id));
+  }
+
+  addSubscription(subscription: Subscription): void {
+    const endpointId = this.#newEndpointId();
+    this.#write((state) => addSubscription(state, subscription, endpointId, this.#now(null)));
+  }
+
+  get(deliveryId: string): Delivery | undefined {
+    const row = this.#state.deliveries.get(deliveryId);
+    return row && toDelivery(this.#state, row, this.#now(null));
+  }
+
+  // --- capture and dispatch ----------------------------------------------------------------------------------
+
+  async capture(
+    scope: Exclude<Scope, { kind: "sync" }>,
+    events: readonly CaptureInput[],
+  ): Promise<CaptureResult[]> {
+    const inputs = structuredClone(events);
+    const now = this.#now(null);
+    const firstSeq = this.#seq + 1;
+    this.#seq += inputs.length;
+    return this.#join(scope, (state) => capture(state, inputs, firstSeq, now));
+  }
+
+  captureSync(): CaptureResult[] {
+    throw noSyncTransactions();
+  }
+
+  async takeNew(routes: readonly string[], limit: number, now: Now): Promise<EventRecord[]> {
+    return takeNew(this.#state, routes, limit, this.#now(now));
+  }
+
+  async matchSubscriptions(queries: readonly Matchable[]): Promise<Match[][]> {
+    return queries.map((query) => matchesOf(this.#state, query));
+  }
+
+  async dispatch(items: readonly DispatchItem[], now: Now): Promise<EventKey[]> {
+    return this.#write((state) => dispatch(state, items, this.#now(now)));
+  }
+
+  async failDispatch(key: EventKey, error: string, retryInMs: number | null, now: Now): Promise<boolean> {
+    return this.#write((state) => failDispatch(state, key, error, retryInMs, this.#now(now)));
+  }
+
+  async releaseEvent(scope: Scope, key: EventKey): Promise<void> {
+    const now = this.#now(null);
+    this.#join(scope, (state) => releaseEvent(state, key, now));
+  }
+
+  // --- claim and record --------------------------------------------------------------------------------------
+
+  async claim(request: ClaimRequest): Promise<ClaimResult> {
+    return this.#write((state) => claim(state, request, this.#now(request.now)));
+  }
+
+  async record(outcomes: readonly Outcome[], now: Now): Promise<RecordResult> {
+    const result = this.#write((state) => record(state, outcomes, this.#now(now)));
+    this.#stale += result.stale.length;
+    return result;
+  }
+
+  get staleOutcomes(): number {
+    return this.#stale;
+  }
+
+  // --- management --------------------------------------------------------------------------------------------
+
+  async createSubscription(scope: Scope, subscription: NewSubscription): Promise<SubscriptionRecord> {
+    const input = structuredClone(subscription);
+    const endpointId = this.#newEndpointId();
+    const now = this.#now(null);
+    return this.#join(scope, (state) => createSubscription(state, input, endpointId, now));
+  }
+
+  async updateSubscription(
+    scope: Scope,
+    id: string,
+    patch: SubscriptionPatch,
+    visibility: Visibility,
+  ): Promise<SubscriptionRecord> {
+    const changes = structuredClone(patch);
+    const endpointId = this.#newEndpointId();
+    const now = this.#now(null);
+    return this.#join(scope, (state) => updateSubscription(state, id, changes, visibility, endpointId, now));
+  }
+
+  async setSubscriptionStatus(
+    scope: Scope,
+    id: string,
+    status: SubscriptionStatus,
+    reason: DisabledReason | undefined,
+    visibility: Visibility,
+  ): Promise<SubscriptionRecord> {
+    const now = this.#now(null);
+    return this.#join(scope, (state) => setSubscriptionStatus(state, id, status, reason, visibility, now));
+  }
+
+  async getSubscription(id: string, visibility: Visibility): Promise<SubscriptionRecord | undefined> {
+    const row = this.#state.subscriptions.get(id);
+    return row && isVisible(row.record, visibility) ? structuredClone(row.record) : undefined;
+  }
+
+  async listSubscriptions(filter: SubscriptionFilter, page: Page): Promise<PageOf<SubscriptionRecord>> {
+    return listSubscriptions(this.#state, filter, page);
+  }
+
+  async getEvent(
+    id: string,
+    visibility: Visibility,
+  ): Promise<(EventRecord & { outcome: EventOutcome }) | undefined> {
+    return findEvent(this.#state, id, visibility);
+  }
+
+  async listEvents(
+    filter: EventFilter,
+    page: Page,
+  ): Promise<PageOf<EventRecord & { outcome: EventOutcome }>> {
+    return listEvents(this.#state, filter, page);
+  }
+
+  async getDelivery(id: string, visibility: Visibility): Promise<DeliveryDetail | undefined> {
+    const row = this.#state.deliveries.get(id);
+    return row && isDeliveryVisible(this.#state, row, visibility)
+      ? toDeliveryDetail(this.#state, row, this.#now(null))
+      : undefined;
+  }
+
+  async listDeliveries(filter: DeliveryFilter, page: Page): Promise<PageOf<DeliveryRecord>> {
+    return listDeliveries(this.#state, filter, page, this.#now(null));
+  }
+
+  async listAttempts(deliveryId: string): Promise<AttemptRecord[]> {
+    const row = this.#state.deliveries.get(deliveryId);
+    return row ? attemptLog(this.#state, row) : [];
+  }
+
+  async retryDelivery(scope: Scope, id: string, visibility: Visibility, now: Now): Promise<DeliveryRecord> {
+    const time = this.#now(now);
+    return this.#join(scope, (state) => retryDelivery(state, id, visibility, time));
+  }
+
+  async cancelDelivery(scope: Scope, id: string, visibility: Visibility, now: Now): Promise<DeliveryRecord> {
+    const time = this.#now(now);
+    return this.#join(scope, (state) => cancelDelivery(state, id, visibility, time));
+  }
+
+  async createApiKey(key: ApiKeyRecord & { readonly hash: string }): Promise<void> {
+    this.#write(({ apiKeys }) => {
+      for (const row of apiKeys.values())
+        if (row.id === key.id || row.hash === key.hash) throw new DuplicateIdError("API key", key.id);
+      apiKeys.set(key.id, { ...structuredClone(key), name: storable(key.name) });
+    });
+  }
+
+  async findApiKey(hash: string): Promise<ApiKeyRecord | undefined> {
+    for (const row of this.#state.apiKeys.values()) if (row.hash === hash) return withoutHash(row);
+    return undefined;
+  }
+
+  async touchApiKey(id: string, at: Date): Promise<void> {
+    const row = this.#state.apiKeys.get(id);
+    if (row) this.#state.apiKeys.set(id, { ...row, lastUsedAt: new Date(at) });
+  }
+
+  async listApiKeys(page: Page): Promise<PageOf<ApiKeyRecord>> {
+    return listApiKeys(this.#state, page);
+  }
+
+  async deleteApiKey(id: string): Promise<boolean> {
+    const found = this.#state.apiKeys.has(id);
+    this.#state.apiKeys.delete(id);
+    return found;
+  }
+
+  // --- upkeep ------------------------------------------------------------------------------------------------
+
+  async maintain(retention: RetentionPolicy | null, limit: number, now: Now): Promise<MaintenanceResult> {
+    return this.#write((state) => maintain(state, retention, limit, this.#now(now)));
+  }
+
+  async lag(now: Now): Promise<{ readonly oldestDueAt?: Date; readonly oldestNewAt?: Date }> {
+    return lag(this.#state, this.#now(now));
+  }
+
+  async countRemaining(max: number): Promise<{ readonly pending: number; readonly newEvents: number }> {
+    return countRemaining(this.#state, max, this.#now(null));
+  }
+
+  watch(onWake: () => void): () => void {
+    const watcher = (): void => onWake();
+    this.#watchers.add(watcher);
+    return () => this.#watchers.delete(watcher);
+  }
+
+  notify(): void {
+    for (const watcher of this.#watchers)
+      queueMicrotask(() => {
+        if (this.#watchers.has(watcher)) watcher();
+      });
+  }
+
+  // --- inside ------------------------------------------------------------------------------------------------
+
+  #now(now: Now): number {
+    return (now ?? this.#clock()).getTime();
+  }
+
+  #write<T>(write: Write<T>): T {
+    return writeTo(this.#state, write);
+  }
+
+  #join<T>(scope: Scope, write: Write<T>): T {
+    if (scope.kind === "own") return this.#write(write);
+    if (scope.kind === "sync") throw noSyncTransactions();
+    const { tx } = scope;
+    if (!(tx instanceof MemoryTransaction) || tx.owner !== this)
+      throw new NotInTransactionError("The given tx is not a transaction of this MemoryOutbox.");
+    return tx.write(write);
+  }
+
+  #mark(id: string, leaseToken: string | undefined, change: (row: DeliveryRow) => DeliveryRow): void {
+    if (!this.#write((state) => mark(state, id, leaseToken, change))) this.#stale++;
+  }
+}
+
+function noSyncTransactions(): ConfigurationError {
+  return new ConfigurationError(
+    "A MemoryOutbox has no synchronous transactions; use await store.transaction(...) and emit.",
+  );
+}

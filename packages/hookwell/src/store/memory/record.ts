@@ -1,0 +1,119 @@
+import type { AttemptRecord, Exchange, Outcome } from "../../model/delivery.ts";
+import { NotFoundError } from "../../model/errors.ts";
+import type { RecordResult } from "../contract.ts";
+import { storable } from "../storable.ts";
+import type { DeliveryRow, MemoryState } from "./state.ts";
+import { setStatus } from "./subscriptions.ts";
+import { defined } from "./view.ts";
+
+/** Records what counts. An outcome that no store can keep is left out of both lists, and its row stays claimed. */
+export function record(state: MemoryState, outcomes: readonly Outcome[], now: number): RecordResult {
+  const recorded: RecordResult["recorded"][number][] = [];
+  const stale: string[] = [];
+  for (const outcome of outcomes) {
+    const row = state.pending.get(outcome.id);
+    if (row?.lease === undefined || row.lease.token !== outcome.leaseToken) {
+      stale.push(outcome.id);
+      continue;
+    }
+    if (!isRecordable(outcome)) continue;
+    const { id, status, attempts } = apply(state, row, outcome, now);
+    recorded.push({ id, status, attempts });
+  }
+  return { recorded, stale };
+}
+
+function isRecordable(outcome: Outcome): boolean {
+  const numbers: (number | undefined)[] = [];
+  if (outcome.kind === "retry") numbers.push(outcome.delayMs, outcome.holdLaneMs);
+  const exchange = "exchange" in outcome ? outcome.exchange : undefined;
+  if (exchange) numbers.push(exchange.durationMs, exchange.statusCode, exchange.startedAt.getTime());
+  return numbers.every((number) => number === undefined || Number.isFinite(number));
+}
+
+function apply(state: MemoryState, row: DeliveryRow, outcome: Outcome, now: number): DeliveryRow {
+  const next = endOfClaim(state, row, outcome, now);
+  state.putDelivery(next);
+  if (outcome.kind === "retry" && outcome.holdLaneMs !== undefined) {
+    const until = now + Math.round(outcome.holdLaneMs);
+    state.laneHolds.set(row.subscriptionId, Math.max(until, state.laneHolds.get(row.subscriptionId) ?? 0));
+  }
+  if (outcome.kind === "gone") {
+    const subscription = state.subscriptions.get(row.subscriptionId);
+    const status = subscription?.record.status;
+    if (status === "active" || status === "paused") setStatus(state, subscription!, "disabled", "gone", now);
+  }
+  return next;
+}
+
+function endOfClaim(state: MemoryState, row: DeliveryRow, outcome: Outcome, now: number): DeliveryRow {
+  const free: DeliveryRow = defined({ ...row, lease: undefined, updatedAt: now });
+  switch (outcome.kind) {
+    case "delivered":
+      return { ...free, status: "delivered", success: stored(outcome.exchange), deliveredAt: now };
+    case "released":
+      return { ...free, attempts: row.attempts - 1, dueAt: row.nextAttemptAt };
+    case "retry": {
+      const nextAttemptAt = now + Math.round(outcome.delayMs);
+      log(state, row, outcome.exchange);
+      return { ...free, ...errorOf(outcome.exchange), nextAttemptAt, dueAt: nextAttemptAt };
+    }
+    case "gone":
+      log(state, row, outcome.exchange);
+      return { ...free, ...errorOf(outcome.exchange), status: "failed", reason: "gone" };
+    case "failed":
+      if (outcome.exchange) log(state, row, outcome.exchange);
+      return {
+        ...free,
+        status: "failed",
+        reason: storable(outcome.reason),
+        errorCode: storable(outcome.errorCode),
+        lastError: storable(outcome.error),
+        attempts: outcome.exchange ? row.attempts : row.attempts - 1,
+      };
+  }
+}
+
+function errorOf(exchange: Exchange): Pick<DeliveryRow, "errorCode" | "lastError"> {
+  return {
+    ...(exchange.errorCode === undefined ? {} : { errorCode: storable(exchange.errorCode) }),
+    ...(exchange.error === undefined ? {} : { lastError: storable(exchange.error) }),
+  };
+}
+
+/** An exchange as it is kept: texts storable, whole milliseconds. */
+function stored(exchange: Exchange): Exchange {
+  return defined<Exchange>({
+    startedAt: new Date(exchange.startedAt),
+    durationMs: Math.round(exchange.durationMs),
+    statusCode: exchange.statusCode,
+    errorCode: exchange.errorCode === undefined ? undefined : storable(exchange.errorCode),
+    error: exchange.error === undefined ? undefined : storable(exchange.error),
+    excerpt: exchange.excerpt === undefined ? undefined : storable(exchange.excerpt),
+  });
+}
+
+function log(state: MemoryState, row: DeliveryRow, exchange: Exchange): void {
+  appendAttempt(state, row.id, { ...stored(exchange), number: row.attempts, round: row.round });
+}
+
+export function appendAttempt(state: MemoryState, deliveryId: string, attempt: AttemptRecord): void {
+  state.attempts.set(deliveryId, [...(state.attempts.get(deliveryId) ?? []), attempt]);
+}
+
+/**
+ * A reference mark: true when it counted. A row that is final, or claimed with another token, is left alone.
+ * Without a claim the send was made outside one, and `unclaimed` counts it.
+ */
+export function mark(
+  state: MemoryState,
+  id: string,
+  leaseToken: string | undefined,
+  change: (row: DeliveryRow) => DeliveryRow,
+): boolean {
+  const row = state.deliveries.get(id);
+  if (!row) throw new NotFoundError("delivery", id);
+  if (row.status !== "pending" || row.lease?.token !== leaseToken) return false;
+  state.putDelivery(defined({ ...change(row), lease: undefined }));
+  return true;
+}

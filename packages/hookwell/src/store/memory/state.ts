@@ -1,0 +1,162 @@
+import type { AttemptRecord, Exchange } from "../../model/delivery.ts";
+import type { EventKey, EventRecord } from "../../model/event.ts";
+import type { DeliveryStatus } from "../../model/states.ts";
+import type { EndpointSecret, SubscriptionRecord } from "../../model/subscription.ts";
+import type { ApiKeyRecord } from "../contract.ts";
+import { Table } from "./table.ts";
+
+/** A subscription and the endpoint version that new deliveries get. Times of rows are epoch milliseconds. */
+export interface SubscriptionRow {
+  readonly record: SubscriptionRecord;
+  readonly endpointId: string;
+  readonly statusChangedAt: number;
+}
+
+/** Where a delivery goes and what signs it, as it was when the version was made. */
+export interface EndpointRow {
+  readonly id: string;
+  readonly subscriptionId: string;
+  readonly url: string;
+  readonly headers: Readonly<Record<string, string>>;
+  /** The first one is the key of the body signature. */
+  readonly secrets: readonly EndpointSecret[];
+  /** The newest version, when this one was replaced by management. */
+  readonly supersededBy?: string;
+}
+
+export interface EventRow {
+  readonly record: EventRecord;
+  readonly contentHash: string;
+  /** Capture order. */
+  readonly seq: number;
+  /** Next try to dispatch it. */
+  readonly dueAt: number;
+}
+
+export interface DeliveryRow {
+  readonly id: string;
+  readonly projectId: string;
+  readonly eventId: string;
+  readonly subscriptionId: string;
+  readonly endpointId: string;
+  readonly variant: string;
+  readonly type: string;
+  readonly status: DeliveryStatus;
+  readonly reason?: string;
+  readonly attempts: number;
+  readonly round: number;
+  readonly nextAttemptAt: number;
+  /** What the claim orders by: the next attempt while it waits, the end of the lease while it is claimed. */
+  readonly dueAt: number;
+  readonly lease?: { readonly token: string; readonly until: number };
+  readonly errorCode?: string;
+  readonly lastError?: string;
+  /** The exchange that delivered it; failed ones are rows of `attempts`. */
+  readonly success?: Exchange;
+  readonly createdAt: number;
+  readonly updatedAt: number;
+  readonly deliveredAt?: number;
+}
+
+/** One selection of an event's data, rendered: shared by the deliveries that have it. */
+export interface BodyRow extends EventKey {
+  readonly variant: string;
+  readonly bytes: Uint8Array;
+}
+
+export type ApiKeyRow = ApiKeyRecord & { readonly hash: string };
+
+/** All tables, as one layer over another state or as the lowest one. */
+export class MemoryState {
+  readonly subscriptions: Table<SubscriptionRow>;
+  readonly endpoints: Table<EndpointRow>;
+  readonly events: Table<EventRow>;
+  /** Events with state new, by the same key. */
+  readonly newEvents: Table<EventRow>;
+  /** Event key that holds a subject's revision. */
+  readonly revisions: Table<string>;
+  readonly bodies: Table<BodyRow>;
+  readonly deliveries: Table<DeliveryRow>;
+  /** Deliveries with status pending, by the same key. */
+  readonly pending: Table<DeliveryRow>;
+  /** Delivery id of an (event, subscription) pair. */
+  readonly pairs: Table<string>;
+  /** Failed attempts by delivery id, oldest first. */
+  readonly attempts: Table<readonly AttemptRecord[]>;
+  /** Lanes that a Retry-After holds, and until when. */
+  readonly laneHolds: Table<number>;
+  readonly apiKeys: Table<ApiKeyRow>;
+
+  constructor(under?: MemoryState) {
+    this.subscriptions = new Table(under?.subscriptions);
+    this.endpoints = new Table(under?.endpoints);
+    this.events = new Table(under?.events);
+    this.newEvents = new Table(under?.newEvents);
+    this.revisions = new Table(under?.revisions);
+    this.bodies = new Table(under?.bodies);
+    this.deliveries = new Table(under?.deliveries);
+    this.pending = new Table(under?.pending);
+    this.pairs = new Table(under?.pairs);
+    this.attempts = new Table(under?.attempts);
+    this.laneHolds = new Table(under?.laneHolds);
+    this.apiKeys = new Table(under?.apiKeys);
+  }
+
+  putEvent(row: EventRow): void {
+    const key = eventKey(row.record);
+    this.events.set(key, row);
+    if (row.record.state === "new") this.newEvents.set(key, row);
+    else this.newEvents.delete(key);
+  }
+
+  putDelivery(row: DeliveryRow): void {
+    this.deliveries.set(row.id, row);
+    this.pairs.set(pairKey(row.eventId, row.subscriptionId), row.id);
+    if (row.status === "pending") this.pending.set(row.id, row);
+    else this.pending.delete(row.id);
+  }
+
+  dropDelivery(row: DeliveryRow): void {
+    this.deliveries.delete(row.id);
+    this.pairs.delete(pairKey(row.eventId, row.subscriptionId));
+    this.pending.delete(row.id);
+    this.attempts.delete(row.id);
+  }
+
+  putBody(key: EventKey, variant: string, bytes: Uint8Array): void {
+    this.bodies.set(bodyKey(key.projectId, key.id, variant), {
+      projectId: key.projectId,
+      id: key.id,
+      variant,
+      bytes,
+    });
+  }
+
+  /** Moves this layer's changes into the one under it. */
+  merge(): void {
+    for (const table of Object.values(this)) if (table instanceof Table) table.merge();
+  }
+}
+
+const separator = "\u0000";
+
+export function eventKey(key: EventKey): string {
+  return key.projectId + separator + key.id;
+}
+
+export function bodyKey(projectId: string, eventId: string, variant: string): string {
+  return [projectId, eventId, variant].join(separator);
+}
+
+export function pairKey(eventId: string, subscriptionId: string): string {
+  return eventId + separator + subscriptionId;
+}
+
+export function revisionKey(projectId: string, tenantId = "", subject = "", revision = 0): string {
+  return [projectId, tenantId, subject, revision].join(separator);
+}
+
+/** Order of ids: by code unit. */
+export function compareText(a: string, b: string): number {
+  return a < b ? -1 : a > b ? 1 : 0;
+}

@@ -1,0 +1,181 @@
+import { DuplicateIdError, InvalidStateError, NotFoundError } from "../../model/errors.ts";
+import {
+  canMove,
+  type DisabledReason,
+  type SubscriptionStatus,
+  subscriptionTransitions,
+} from "../../model/states.ts";
+import type {
+  NewSubscription,
+  Subscription,
+  SubscriptionPatch,
+  SubscriptionRecord,
+} from "../../model/subscription.ts";
+import type { Visibility } from "../contract.ts";
+import { storable } from "../storable.ts";
+import type { MemoryState, SubscriptionRow } from "./state.ts";
+import { defined } from "./view.ts";
+
+export function createSubscription(
+  state: MemoryState,
+  input: NewSubscription,
+  endpointId: string,
+  now: number,
+): SubscriptionRecord {
+  if (state.subscriptions.has(input.id)) throw new DuplicateIdError("subscription", input.id);
+  const { secret, headers = {}, ...rest } = structuredClone(input);
+  state.endpoints.set(endpointId, {
+    id: endpointId,
+    subscriptionId: input.id,
+    url: input.url,
+    headers,
+    secrets: [{ secret }],
+  });
+  const record = defined<SubscriptionRecord>({
+    ...rest,
+    description: rest.description === undefined ? undefined : storable(rest.description),
+    externalId: rest.externalId === undefined ? undefined : storable(rest.externalId),
+    headerNames: Object.keys(headers),
+    status: "active",
+    createdAt: new Date(now),
+    updatedAt: new Date(now),
+  });
+  state.subscriptions.set(input.id, { record, endpointId, statusChangedAt: now });
+  return structuredClone(record);
+}
+
+/** Behind the publisher's back: a new endpoint version that replaces no older one. */
+export function addSubscription(
+  state: MemoryState,
+  subscription: Subscription,
+  endpointId: string,
+  now: number,
+): void {
+  const { id, projectId, tenantId, ownerId, url, secret, eventTypes, active } = subscription;
+  state.endpoints.set(endpointId, {
+    id: endpointId,
+    subscriptionId: id,
+    url,
+    headers: {},
+    secrets: [{ secret }],
+  });
+  const existing = state.subscriptions.get(id);
+  const status: SubscriptionStatus = active ? "active" : "disabled";
+  const record = defined<SubscriptionRecord>({
+    ordering: "none",
+    createdAt: new Date(now),
+    ...existing?.record,
+    id,
+    projectId,
+    tenantId: tenantId || undefined,
+    ownerId: ownerId || undefined,
+    url,
+    eventTypes: [...eventTypes],
+    headerNames: [],
+    status,
+    statusReason: active ? undefined : "by_hand",
+    updatedAt: new Date(now),
+  });
+  const statusChangedAt = existing?.record.status === status ? existing.statusChangedAt : now;
+  state.subscriptions.set(id, { record, endpointId, statusChangedAt });
+}
+
+/** A url or headers given make a new endpoint version, and every older one points at it. */
+export function updateSubscription(
+  state: MemoryState,
+  id: string,
+  patch: SubscriptionPatch,
+  visibility: Visibility,
+  newEndpointId: string,
+  now: number,
+): SubscriptionRecord {
+  const row = visibleSubscription(state, id, visibility);
+  if (row.record.status === "deleted") throw new InvalidStateError("subscription", id, "deleted", "change");
+  const { headers, ...rest } = structuredClone(patch);
+  let { endpointId } = row;
+  let { headerNames } = row.record;
+  if (rest.url !== undefined || headers !== undefined) {
+    const current = state.endpoints.get(endpointId)!;
+    endpointId = newEndpointId;
+    const endpoint = {
+      ...current,
+      id: endpointId,
+      url: rest.url ?? row.record.url,
+      headers: headers === undefined ? current.headers : (headers ?? {}),
+      supersededBy: undefined,
+    };
+    for (const older of [...state.endpoints.values()])
+      if (older.subscriptionId === id) state.endpoints.set(older.id, { ...older, supersededBy: endpointId });
+    state.endpoints.set(endpointId, endpoint);
+    headerNames = Object.keys(endpoint.headers);
+  }
+  const changes = Object.entries(rest)
+    .filter(([, value]) => value !== undefined)
+    .map(([name, value]) => [name, value === null ? undefined : value]);
+  const record = defined<SubscriptionRecord>({
+    ...row.record,
+    ...Object.fromEntries(changes),
+    headerNames,
+    updatedAt: new Date(now),
+  });
+  const stored = defined<SubscriptionRecord>({
+    ...record,
+    description: record.description === undefined ? undefined : storable(record.description),
+    externalId: record.externalId === undefined ? undefined : storable(record.externalId),
+  });
+  state.subscriptions.set(id, { ...row, record: stored, endpointId });
+  return structuredClone(stored);
+}
+
+export function setSubscriptionStatus(
+  state: MemoryState,
+  id: string,
+  status: SubscriptionStatus,
+  reason: DisabledReason | undefined,
+  visibility: Visibility,
+  now: number,
+): SubscriptionRecord {
+  const row = visibleSubscription(state, id, visibility);
+  if (row.record.status === status) return structuredClone(row.record);
+  if (!canMove(subscriptionTransitions, row.record.status, status))
+    throw new InvalidStateError("subscription", id, row.record.status, `make ${status}`);
+  return structuredClone(setStatus(state, row, status, reason, now).record);
+}
+
+/** Writes a status; the reason stays only while it is disabled. */
+export function setStatus(
+  state: MemoryState,
+  row: SubscriptionRow,
+  status: SubscriptionStatus,
+  reason: DisabledReason | undefined,
+  now: number,
+): SubscriptionRow {
+  const record = defined<SubscriptionRecord>({
+    ...row.record,
+    status,
+    statusReason: status === "disabled" ? (reason ?? "by_hand") : undefined,
+    updatedAt: new Date(now),
+  });
+  const changed = { ...row, record, statusChangedAt: now };
+  state.subscriptions.set(record.id, changed);
+  return changed;
+}
+
+/** @throws NotFoundError also when it belongs to somebody else */
+export function visibleSubscription(state: MemoryState, id: string, visibility: Visibility): SubscriptionRow {
+  const row = state.subscriptions.get(id);
+  if (!row || !isVisible(row.record, visibility)) throw new NotFoundError("subscription", id);
+  return row;
+}
+
+/** Every part that is asked for must be equal. */
+export function isVisible(
+  record: { readonly projectId: string; readonly tenantId?: string; readonly ownerId?: string },
+  { projectId, tenantId, ownerId }: Visibility,
+): boolean {
+  return (
+    (projectId === undefined || record.projectId === projectId) &&
+    (tenantId === undefined || record.tenantId === tenantId) &&
+    (ownerId === undefined || record.ownerId === ownerId)
+  );
+}

@@ -1,0 +1,52 @@
+/**
+ * Rows by key, in layers: a layer sees the rows under it and keeps its own changes apart until it is merged
+ * down. That is all a transaction is here. Rows are never changed in place.
+ */
+export class Table<Row> {
+  readonly #own = new Map<string, Row | undefined>();
+  readonly #under: Table<Row> | undefined;
+
+  constructor(under?: Table<Row>) {
+    this.#under = under;
+  }
+
+  get(key: string): Row | undefined {
+    return this.#own.has(key) ? this.#own.get(key) : this.#under?.get(key);
+  }
+
+  has(key: string): boolean {
+    return this.get(key) !== undefined;
+  }
+
+  set(key: string, row: Row): void {
+    this.#own.set(key, row);
+  }
+
+  delete(key: string): void {
+    // A layer must remember that the row under it is gone; the lowest one just forgets it.
+    if (this.#under) this.#own.set(key, undefined);
+    else this.#own.delete(key);
+  }
+
+  /** Every row, in no order to rely on. */
+  *values(): IterableIterator<Row> {
+    if (this.#under) yield* this.#under.#valuesExcept(this.#own);
+    for (const row of this.#own.values()) if (row !== undefined) yield row;
+  }
+
+  *#valuesExcept(hidden: ReadonlyMap<string, unknown>): IterableIterator<Row> {
+    for (const [key, row] of this.#own) if (row !== undefined && !hidden.has(key)) yield row;
+    if (!this.#under) return;
+    const all = new Map<string, unknown>([...hidden, ...this.#own]);
+    yield* this.#under.#valuesExcept(all);
+  }
+
+  /** Moves this layer's changes into the one under it. */
+  merge(): void {
+    for (const [key, row] of this.#own) {
+      if (row === undefined) this.#under?.delete(key);
+      else this.#under?.set(key, row);
+    }
+    this.#own.clear();
+  }
+}
