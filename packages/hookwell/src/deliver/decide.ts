@@ -2,7 +2,7 @@ import type { Delivery, Exchange, Outcome } from "../model/delivery.ts";
 import type { Random } from "../model/random.ts";
 import type { RetryPolicyInput } from "../model/retry.ts";
 import { DeliveryError, SendAbortedError, type SendReceipt } from "../send/sender.ts";
-import { allowsAttempt, delayAfter, longestDelay } from "./retry-policy.ts";
+import { allowsAttempt, defaultRetryPolicy, delayAfter, longestDelay } from "./retry-policy.ts";
 
 /** What became of a claimed delivery, without the id and token that make it an {@link Outcome}. */
 export type Decision = Outcome extends infer Kind
@@ -62,6 +62,20 @@ export function decide(
   const held = retryAfter(result.error, longestDelay(policy));
   if (held === undefined) return { kind: "retry", exchange, delayMs: delay };
   return { kind: "retry", exchange, delayMs: Math.max(delay, held), holdLaneMs: held };
+}
+
+/** Asks with the policy; one of the application's that throws must not lose the delivery: the default stands in. */
+export function withUsable<T>(
+  policy: RetryPolicyInput,
+  report: (message: string) => void,
+  ask: (policy: RetryPolicyInput) => T,
+): T {
+  try {
+    return ask(policy);
+  } catch (error) {
+    report(`A retry policy threw, the default one is used instead: ${errorText(error)}`);
+    return ask(defaultRetryPolicy());
+  }
 }
 
 /** An exchange that ended because the worker stopped it says nothing about the receiver, unless it had answered. */

@@ -6,11 +6,10 @@ import type { RetryPolicyInput } from "../model/retry.ts";
 import type { Timers } from "../model/timers.ts";
 import type { Sender } from "../send/sender.ts";
 import type { OutboxStore, RecordResult } from "../store/contract.ts";
-import { type Decision, decide, decideBeforeSend, errorText, type SendResult } from "./decide.ts";
+import { type Decision, decide, decideBeforeSend, type SendResult, withUsable } from "./decide.ts";
 import { callFailureHook, type FailureHook } from "./failure-hook.ts";
 import { LaneRooms, type LaneSignal } from "./lane-rooms.ts";
 import { type Entry, momentOf, OutcomeBuffer } from "./outcome-buffer.ts";
-import { defaultRetryPolicy } from "./retry-policy.ts";
 import { StoreHealth } from "./store-health.ts";
 
 export interface DeliveryLoopConfig {
@@ -190,7 +189,7 @@ export class DeliveryLoop {
       return;
     }
     const policy = this.#config.policies?.get(delivery.type ?? "") ?? this.#config.policy;
-    const lost = this.#guarded(policy, (usable) => decideBeforeSend(delivery, usable));
+    const lost = withUsable(policy, this.#warn, (usable) => decideBeforeSend(delivery, usable));
     if (lost) {
       this.#add(delivery, lost, leaseEnds);
       return;
@@ -214,7 +213,7 @@ export class DeliveryLoop {
     if (send.settled) return;
     const { delivery, startedAt, started } = send;
     const times = { startedAt, durationMs: Math.round(this.#config.monotonic() - started) };
-    const decision = this.#guarded(send.policy, (usable) =>
+    const decision = withUsable(send.policy, this.#warn, (usable) =>
       decide(delivery, result, times, usable, this.#config.random),
     );
     const exchange = "exchange" in decision ? decision.exchange : undefined;
@@ -250,17 +249,7 @@ export class DeliveryLoop {
     });
   }
 
-  /** A policy of the application that throws must not lose the delivery: the default stands in. */
-  #guarded<T>(policy: RetryPolicyInput, use: (policy: RetryPolicyInput) => T): T {
-    try {
-      return use(policy);
-    } catch (error) {
-      this.#config.observe("warning", {
-        message: `A retry policy threw, the default one is used instead: ${errorText(error)}`,
-      });
-      return use(defaultRetryPolicy());
-    }
-  }
+  readonly #warn = (message: string): void => this.#config.observe("warning", { message });
 
   #recorded(entries: readonly Entry[], result: RecordResult): void {
     const { observe, failureHook } = this.#config;

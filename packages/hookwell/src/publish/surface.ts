@@ -1,5 +1,7 @@
+import type { DrainResult } from "../deliver/drain.ts";
+import type { FailureHook } from "../deliver/failure-hook.ts";
 import type { Clock } from "../model/clock.ts";
-import type { Delivery, DeliveryDetail, DeliveryRecord } from "../model/delivery.ts";
+import type { DeliveryDetail, DeliveryRecord } from "../model/delivery.ts";
 import type { Actor, EventOutcome, EventRecord } from "../model/event.ts";
 import type { Logger, Observer } from "../model/observe.ts";
 import type { RateLimit, SubscriptionRecord } from "../model/subscription.ts";
@@ -130,14 +132,8 @@ export interface ApiKeys {
   delete(id: string): Promise<void>;
 }
 
-export interface DrainResult {
-  readonly dispatched: number;
-  readonly delivered: number;
-  readonly rescheduled: number;
-  readonly failed: number;
-  /** Pending deliveries and undispatched events left, counted up to 10,000. */
-  readonly remaining: { readonly pending: number; readonly newEvents: number };
-}
+export type { DrainResult } from "../deliver/drain.ts";
+export type { FailureHook } from "../deliver/failure-hook.ts";
 
 export interface Run {
   /** Stops claiming, lets sends finish for `graceMs` (5,000), gives back what was not sent. */
@@ -152,9 +148,6 @@ export interface StartOptions {
   /** Called at most once per round, when a delivery is recorded as failed. One that throws is reported. */
   readonly failureHook?: FailureHook;
 }
-
-/** Told of an abandoned delivery, with status failed. Must not block. */
-export type FailureHook = (delivery: Delivery) => void;
 
 /** How one event type appears in the catalogue (`GET /v1/catalogue`). */
 export interface CatalogueEntry {

@@ -1,0 +1,251 @@
+import type { Clock } from "../model/clock.ts";
+import type { Catalogue, EnvelopeEvent, EventTypeDefinition } from "../model/definition.ts";
+import type { EventKey, EventRecord } from "../model/event.ts";
+import { deliveryId } from "../model/ids.ts";
+import { type JsonValue, parseJson } from "../model/json.ts";
+import { coveringFilters } from "../model/matching.ts";
+import { type Observer, silent } from "../model/observe.ts";
+import { systemTimers, type Timers } from "../model/timers.ts";
+import type { DispatchItem, Match, Now, OutboxStore } from "../store/contract.ts";
+import { storable } from "../store/storable.ts";
+import { enrichAll } from "./enrichment.ts";
+import { type RenderedBody, renderBody, selectedNames } from "./render.ts";
+
+export interface DispatcherConfig {
+  readonly store: Pick<OutboxStore, "takeNew" | "matchSubscriptions" | "dispatch" | "failDispatch">;
+  /** Its types are the ones this process may render, beside events captured without a catalogue. */
+  readonly catalogue?: Catalogue;
+  readonly clock: Clock;
+  /** True: the store is given the clock's time; false: it uses the database's. */
+  readonly virtualTime?: boolean;
+  readonly observe?: Observer;
+  /** Events per round. Default 100. */
+  readonly batch?: number;
+  /** How long `enrich` may take, in ms. Default 2,000. */
+  readonly enrichTimeoutMs?: number;
+  readonly timers?: Timers;
+}
+
+/** Waits before the repeated tries of an event that could not be dispatched, in ms; after the last it is parked. */
+const retryMs = [1_000, 2_000, 4_000, 8_000, 16_000];
+
+/** One event on its way: what is known of it before the transaction. */
+interface Draft {
+  readonly event: EventRecord;
+  readonly definition: EventTypeDefinition | undefined;
+  readonly matches: readonly Match[];
+  readonly data: JsonValue;
+}
+
+/** What one round has learnt; kept while a failed batch is repeated event by event, so that nobody is asked twice. */
+interface Round {
+  /** Patches as JSON text; "" = there is none. */
+  readonly enriched: Map<EventRecord, string>;
+  readonly broken: Map<EventRecord, unknown>;
+}
+
+/** Turns new events into deliveries: matches, enriches and renders outside the transaction, then writes in one. */
+export class Dispatcher {
+  readonly #config: Required<Omit<DispatcherConfig, "catalogue">>;
+  readonly #catalogue: Catalogue;
+  readonly #routes: readonly string[];
+
+  constructor(config: DispatcherConfig) {
+    this.#config = {
+      virtualTime: false,
+      observe: silent,
+      batch: 100,
+      enrichTimeoutMs: 2_000,
+      timers: systemTimers,
+      ...config,
+    };
+    this.#catalogue = config.catalogue ?? new Map();
+    this.#routes = [...this.#catalogue.keys(), "*"];
+  }
+
+  /**
+   * Dispatches one batch of new events. `dispatched` counts those that this call moved on; `again`: the batch was
+   * full. An event that cannot be dispatched is put off, then parked, and stops no other. Rejects when the store
+   * fails.
+   */
+  async dispatchOnce(): Promise<{
+    readonly taken: number;
+    readonly dispatched: number;
+    readonly again: boolean;
+  }> {
+    const { store, batch } = this.#config;
+    const events = await store.takeNew(this.#routes, batch, this.#now());
+    const dispatched = events.length === 0 ? 0 : await this.#dispatchAll(events);
+    return { taken: events.length, dispatched, again: events.length >= batch };
+  }
+
+  async #dispatchAll(events: readonly EventRecord[]): Promise<number> {
+    const round: Round = { enriched: new Map(), broken: new Map() };
+    let dispatched = 0;
+    try {
+      dispatched = await this.#dispatchTogether(events, round);
+    } catch {
+      // One of them may be to blame, or the store: alone, each shows which.
+      for (const event of events.filter((candidate) => !round.broken.has(candidate))) {
+        try {
+          dispatched += await this.#dispatchTogether([event], round);
+        } catch (error) {
+          round.broken.set(event, error);
+        }
+      }
+    }
+    for (const [event, error] of round.broken) await this.#failed(event, error);
+    return dispatched;
+  }
+
+  /** One transaction for all that can be rendered; the others are noted as broken. Rejects with nothing written. */
+  async #dispatchTogether(events: readonly EventRecord[], round: Round): Promise<number> {
+    const { store, observe } = this.#config;
+    const drafts = await this.#draft(events, round);
+    await this.#enrich(drafts, round);
+    const items = new Map<string, { readonly type: string; readonly item: DispatchItem }>();
+    for (const { projectId, id, type, fannedOut } of events) {
+      if (!fannedOut) continue;
+      const item = { projectId, id, bodies: [], deliveries: [] };
+      items.set(keyText(item), { type, item });
+    }
+    for (const draft of drafts) {
+      const { event } = draft;
+      try {
+        items.set(keyText(event), { type: event.type, item: this.#item(draft, round.enriched.get(event)) });
+      } catch (error) {
+        round.broken.set(event, error);
+      }
+    }
+    if (items.size === 0) return 0;
+    const moved = await store.dispatch(
+      [...items.values()].map(({ item }) => item),
+      this.#now(),
+    );
+    for (const key of moved) {
+      const known = items.get(keyText(key));
+      if (known)
+        observe("dispatched", {
+          eventId: key.id,
+          type: known.type,
+          deliveries: known.item.deliveries.length,
+        });
+    }
+    return moved.length;
+  }
+
+  /** Matches all events in one query. Those whose deliveries capture made need nothing. */
+  async #draft(events: readonly EventRecord[], { broken }: Round): Promise<Draft[]> {
+    const own = events.filter((event) => !event.fannedOut);
+    if (own.length === 0) return [];
+    const matches = await this.#config.store.matchSubscriptions(
+      own.map(({ projectId, tenantId, audience, type }) => ({
+        projectId,
+        ...(tenantId === undefined ? {} : { tenantId }),
+        ...(audience === undefined ? {} : { audience }),
+        filters: coveringFilters(type),
+        operational: type.startsWith("hookwell."),
+      })),
+    );
+    return own.flatMap((event, index) => {
+      // Captured without a catalogue: rendered the same wherever it is taken, whatever this process knows.
+      const definition = event.route === "*" ? undefined : this.#catalogue.get(event.type);
+      try {
+        return [{ event, definition, matches: matches[index] ?? [], data: parseJson(event.data) }];
+      } catch (error) {
+        broken.set(event, error);
+        return [];
+      }
+    });
+  }
+
+  async #enrich(drafts: readonly Draft[], { enriched }: Round): Promise<void> {
+    const { timers, enrichTimeoutMs, observe } = this.#config;
+    const asked = drafts.flatMap(({ event, definition, matches, data }) =>
+      definition?.enrich && matches.length > 0 && event.patch === undefined && !enriched.has(event)
+        ? [{ event, definition, asked: { ...envelopeEvent(event), data } }]
+        : [],
+    );
+    if (asked.length === 0) return;
+    const patches = await enrichAll(asked, { timers, timeoutMs: enrichTimeoutMs, observe });
+    for (const { event } of asked) enriched.set(event, patches.get(event) ?? "");
+  }
+
+  #item({ event, definition, matches, data }: Draft, enriched: string | undefined): DispatchItem {
+    const patch = event.patch ?? enriched;
+    const whole = patch ? overlay(data, parseJson(patch)) : data;
+    const seen = envelopeEvent(event);
+    const bySelection = new Map<string, RenderedBody>();
+    const bodies = new Map<string, RenderedBody>();
+    const deliveries = matches.map(({ subscriptionId, endpointId, fields }) => {
+      const selection = selectedNames(definition?.fields, fields)?.join("\n") ?? "";
+      let body = bySelection.get(selection);
+      if (!body) {
+        body = renderBody(seen, whole, definition, fields);
+        bySelection.set(selection, body);
+        bodies.set(body.variant, body);
+      }
+      const id = deliveryId(event.id, subscriptionId);
+      return { id, subscriptionId, endpointId, variant: body.variant };
+    });
+    const { projectId, id } = event;
+    return {
+      projectId,
+      id,
+      bodies: [...bodies.values()],
+      deliveries,
+      ...(enriched ? { patch: enriched } : {}),
+    };
+  }
+
+  /** Puts the event off, or parks it. Rejects when the store cannot even note that. */
+  async #failed(event: EventRecord, error: unknown): Promise<void> {
+    const { store, observe } = this.#config;
+    const message = error instanceof Error ? error.message || error.name : String(error);
+    const text = storable(message.slice(0, 1_000));
+    const retryInMs = retryMs[event.tries] ?? null;
+    const { projectId, id, type } = event;
+    if (!(await store.failDispatch({ projectId, id }, text, retryInMs, this.#now()))) return;
+    observe("dispatchFailed", { eventId: id, error: text, tries: event.tries + 1 });
+    if (retryInMs === null) observe("parked", { eventId: id, type, error: text });
+  }
+
+  #now(): Now {
+    return this.#config.virtualTime ? this.#config.clock() : null;
+  }
+}
+
+function envelopeEvent({
+  id,
+  type,
+  projectId,
+  tenantId,
+  subject,
+  revision,
+  actor,
+  occurredAt,
+}: EventRecord): EnvelopeEvent {
+  return {
+    id,
+    type,
+    projectId,
+    occurredAt,
+    ...(tenantId === undefined ? {} : { tenantId }),
+    ...(subject === undefined ? {} : { subject }),
+    ...(revision === undefined ? {} : { revision }),
+    ...(actor === undefined ? {} : { actor }),
+  };
+}
+
+/** The patch's fields over the data's top level; data that is no object stays as it is. */
+function overlay(data: JsonValue, patch: JsonValue): JsonValue {
+  if (typeof data !== "object" || data === null || Array.isArray(data)) return data;
+  return {
+    ...(data as Readonly<Record<string, JsonValue>>),
+    ...(patch as Readonly<Record<string, JsonValue>>),
+  };
+}
+
+function keyText({ projectId, id }: EventKey): string {
+  return `${projectId}\n${id}`;
+}
