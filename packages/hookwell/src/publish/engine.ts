@@ -1,0 +1,139 @@
+import { drain } from "../deliver/drain.ts";
+import { Loops, type LoopsConfig } from "../deliver/loops.ts";
+import { dayLongRetryPolicy } from "../deliver/retry-policy.ts";
+import { StoreHealth } from "../deliver/store-health.ts";
+import { Dispatcher } from "../dispatch/dispatcher.ts";
+import type { Clock } from "../model/clock.ts";
+import type { Catalogue } from "../model/definition.ts";
+import type { Observer } from "../model/observe.ts";
+import { systemRandomNumber } from "../model/random.ts";
+import type { RetryPolicyInput } from "../model/retry.ts";
+import { systemTimers } from "../model/timers.ts";
+import { HttpSender } from "../send/http-sender.ts";
+import type { Sender } from "../send/sender.ts";
+import type { OutboxStore, RetentionPolicy } from "../store/contract.ts";
+import type { AnyAdapter } from "./hookwell.ts";
+import type { HookwellOptions } from "./options.ts";
+import type { TenantMode } from "./prepare-event.ts";
+import { StartedRun } from "./run.ts";
+import type { DrainResult, Retention, Run, StartOptions } from "./surface.ts";
+
+const dayMs = 86_400_000;
+const defaultRetention: RetentionPolicy = {
+  deliveredMs: 30 * dayMs,
+  failedMs: 90 * dayMs,
+  eventsMs: 30 * dayMs,
+  heldMs: 30 * dayMs,
+};
+
+export interface EngineParts {
+  readonly options: Omit<HookwellOptions<AnyAdapter, never, TenantMode>, "events">;
+  readonly catalogue: Catalogue | undefined;
+  readonly clock: Clock;
+  readonly observe: Observer;
+}
+
+/** The working half of an instance: what it dispatches and sends with, and what runs at the moment. */
+export class Engine {
+  readonly #parts: EngineParts;
+  readonly #store: OutboxStore;
+  readonly #runs = new Set<StartedRun>();
+  #sender: Sender | undefined;
+
+  constructor(parts: EngineParts) {
+    this.#parts = parts;
+    this.#store = parts.options.store;
+  }
+
+  /** A commit with work in it is coming: whoever runs here looks again soon. */
+  wake(): void {
+    for (const run of this.#runs) run.wake();
+  }
+
+  /** A subscription was deleted: its pending rows are for maintenance. */
+  maintainSoon(): void {
+    for (const run of this.#runs) run.maintainSoon();
+  }
+
+  start(options: StartOptions = {}): Run {
+    const { dispatcher = true, worker = true, failureHook } = options;
+    const config: LoopsConfig = {
+      ...this.#deliveryConfig(),
+      ...(dispatcher && { dispatcher: this.#dispatcher() }),
+      worker,
+      retention: retentionPolicy(this.#parts.options.retention),
+      ...(failureHook && { failureHook }),
+    };
+    const run = new StartedRun({
+      // Only what sends needs the keys of the secrets.
+      open: () => this.#store.open({ withKeys: worker }),
+      begin: () => new Loops(config),
+      timers: config.timers,
+      health: new StoreHealth("start", config.observe, config.random),
+      onStopped: () => this.#runs.delete(run),
+    });
+    this.#runs.add(run);
+    return run;
+  }
+
+  async drain(options: { readonly deadlineMs: number; readonly max?: number }): Promise<DrainResult> {
+    await this.#store.open({ withKeys: true });
+    return drain({ ...this.#deliveryConfig(), dispatcher: this.#dispatcher() }, options);
+  }
+
+  async close(): Promise<void> {
+    await Promise.all([...this.#runs].map((run) => run.stop()));
+    // A sender that was passed in belongs to the caller.
+    if (!this.#parts.options.sender) await this.#sender?.close?.();
+    await this.#store.close();
+  }
+
+  #dispatcher(): Dispatcher {
+    const { catalogue, clock, observe, options } = this.#parts;
+    return new Dispatcher({
+      store: this.#store,
+      clock,
+      virtualTime: options.clock !== undefined,
+      observe,
+      timers: options.timers ?? systemTimers,
+      ...(catalogue && { catalogue }),
+    });
+  }
+
+  #deliveryConfig() {
+    const { options, catalogue, clock, observe } = this.#parts;
+    this.#sender ??= options.sender ?? httpSender(options, clock);
+    return {
+      store: this.#store,
+      sender: this.#sender,
+      policy: options.retry ?? dayLongRetryPolicy(),
+      policies: policiesOf(catalogue),
+      clock,
+      virtualTime: options.clock !== undefined,
+      random: options.randomNumber ?? systemRandomNumber,
+      timers: options.timers ?? systemTimers,
+      observe,
+    };
+  }
+}
+
+function httpSender({ network, wire, limits }: EngineParts["options"], clock: Clock): HttpSender {
+  return new HttpSender({
+    clock,
+    ...(network && { network }),
+    ...(wire && { wire }),
+    ...(limits && { limits }),
+  });
+}
+
+function policiesOf(catalogue: Catalogue | undefined): ReadonlyMap<string, RetryPolicyInput> {
+  return new Map(
+    [...(catalogue?.values() ?? [])].flatMap(({ type, retry }) =>
+      retry === undefined ? [] : [[type, retry]],
+    ),
+  );
+}
+
+function retentionPolicy(retention: Retention | undefined): RetentionPolicy | null {
+  return retention === false ? null : { ...defaultRetention, ...retention };
+}
