@@ -1,0 +1,37 @@
+import { parseRetrySchedule } from "../deliver/retry-policy.ts";
+import type { Logger } from "../model/observe.ts";
+import type { Settings } from "../model/settings.ts";
+import { createHookwell } from "../publish/create-hookwell.ts";
+import type { HookwellCore } from "../publish/surface.ts";
+import { developmentNetwork, type NetworkOptions, parseNetworkList } from "../send/address-guard.ts";
+import { type OpenedStore, storeFromEnvironment } from "./store-from-environment.ts";
+
+/** An instance that is set up by the environment alone: it has no catalogue, so it takes every valid type. */
+export interface HooksFromSettings {
+  readonly hooks: HookwellCore;
+  readonly opened: OpenedStore;
+}
+
+/**
+ * Makes an instance from settings; `dev` opens loopback addresses and plain http.
+ * @throws ConfigurationError
+ */
+export async function hooksFromSettings(
+  settings: Settings,
+  options: { readonly dev?: boolean; readonly logger?: Logger } = {},
+): Promise<HooksFromSettings> {
+  const { dev = false, logger } = options;
+  const retry = settings.retrySchedule ? parseRetrySchedule(settings.retrySchedule) : undefined;
+  const network: NetworkOptions = {
+    allow: [...((dev && developmentNetwork.allow) || []), ...parseNetworkList(settings.allowNetworks ?? "")],
+    http: dev,
+  };
+  const opened = await storeFromEnvironment(settings, { logger });
+  const hooks = createHookwell({
+    store: opened.store,
+    network,
+    ...(retry && { retry }),
+    ...(logger && { logger }),
+  });
+  return { hooks: hooks as unknown as HookwellCore, opened };
+}

@@ -1,0 +1,141 @@
+import {
+  BlockedAddressError,
+  ConfigurationError,
+  DeliveryExistsError,
+  DuplicateIdError,
+  EncryptionKeyError,
+  EventMismatchError,
+  EventSchemaError,
+  type HookwellError,
+  InvalidStateError,
+  isHookwellError,
+  NotFoundError,
+  PayloadTooLargeError,
+  type Problem,
+  RevisionConflictError,
+  SchemaVersionError,
+  StorageError,
+  UnknownEventTypeError,
+  ValidationError,
+} from "hookwell";
+
+/** An answer of the API that is an error (RFC 9457), before it has the id of its request. */
+export class ProblemError extends Error {
+  readonly status: number;
+  readonly code: string;
+  readonly problems: readonly Problem[];
+  readonly headers: Readonly<Record<string, string>>;
+  constructor(
+    status: number,
+    code: string,
+    detail: string,
+    more: {
+      readonly problems?: readonly Problem[];
+      readonly headers?: Readonly<Record<string, string>>;
+      readonly cause?: unknown;
+    } = {},
+  ) {
+    super(detail, { cause: more.cause });
+    this.name = "ProblemError";
+    this.status = status;
+    this.code = code;
+    this.problems = more.problems ?? [];
+    this.headers = more.headers ?? {};
+  }
+}
+
+const titles: Readonly<Record<number, string>> = {
+  400: "Bad request",
+  401: "Unauthorized",
+  403: "Forbidden",
+  404: "Not found",
+  405: "Method not allowed",
+  409: "Conflict",
+  413: "Content too large",
+  415: "Unsupported media type",
+  500: "Internal error",
+  503: "Service unavailable",
+};
+
+/** A request whose content is not as described: each fault with its pointer. */
+export function invalidRequest(problems: readonly Problem[], code = "validation_failed"): ProblemError {
+  const detail = problems.map(({ pointer, message }) => `${pointer || "/"}: ${message}`).join("; ");
+  return new ProblemError(400, code, detail, { problems });
+}
+
+/** The URN that names a kind of problem; docs/reference/errors.md explains each code. */
+export const problemType = (code: string): string => `urn:hookwell:error:${code}`;
+
+/** The problem document of an error, as the answer to one request. */
+export function problemResponse(problem: ProblemError, requestId: string): Response {
+  const body = {
+    type: problemType(problem.code),
+    title: titles[problem.status] ?? "Error",
+    status: problem.status,
+    detail: problem.message,
+    code: problem.code,
+    request_id: requestId,
+    ...(problem.problems.length > 0 ? { errors: problem.problems } : {}),
+  };
+  return new Response(JSON.stringify(body), {
+    status: problem.status,
+    headers: { ...problem.headers, "content-type": "application/problem+json", "x-request-id": requestId },
+  });
+}
+
+const statusByCode = new Map<new (...given: never[]) => HookwellError, number>([
+  [ValidationError, 400],
+  [UnknownEventTypeError, 400],
+  [BlockedAddressError, 400],
+  [NotFoundError, 404],
+  [RevisionConflictError, 409],
+  [EventMismatchError, 409],
+  [DeliveryExistsError, 409],
+  [DuplicateIdError, 409],
+  [InvalidStateError, 409],
+  [PayloadTooLargeError, 413],
+  [SchemaVersionError, 503],
+  [EncryptionKeyError, 503],
+  [StorageError, 503],
+  [ConfigurationError, 500],
+]);
+
+/** The problem that an error thrown by the library, or by anything, is to the caller of the API. */
+export function toProblem(error: unknown): ProblemError {
+  if (error instanceof ProblemError) return error;
+  if (!isHookwellError(error))
+    return new ProblemError(
+      500,
+      "internal",
+      "Something went wrong inside the server. Its log has the cause under the request id.",
+      { cause: error },
+    );
+  const status = [...statusByCode].find(([kind]) => error instanceof kind)?.[1] ?? 500;
+  return new ProblemError(status, error.code, error.message, { problems: problemsOf(error), cause: error });
+}
+
+function problemsOf(error: HookwellError): readonly Problem[] {
+  if (error instanceof EventSchemaError)
+    return error.problems.map(({ pointer, message }) => ({ pointer: `/data${pointer}`, message }));
+  if (error instanceof ValidationError)
+    return error.problems.map(({ pointer, message }) => ({ pointer: snakePointer(pointer), message }));
+  if (error instanceof BlockedAddressError) return [{ pointer: "/url", message: error.message }];
+  if (error instanceof UnknownEventTypeError) return [{ pointer: "/type", message: error.message }];
+  if (error instanceof PayloadTooLargeError) return [{ pointer: "/data", message: error.message }];
+  return [];
+}
+
+const namesOfOurs: ReadonlySet<string> = new Set(["rateLimit"]);
+
+/** `/projectId` of the library is `/project_id` of the API; names inside data, headers and metadata are the caller's. */
+function snakePointer(pointer: string): string {
+  const [, first, second, ...rest] = pointer.split("/");
+  if (first === undefined) return pointer;
+  const words = [snake(first)];
+  if (second !== undefined) words.push(namesOfOurs.has(first) ? snake(second) : second);
+  return ["", ...words, ...rest].join("/");
+}
+
+function snake(name: string): string {
+  return name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
+}

@@ -1,0 +1,126 @@
+import {
+  type ApiKeyRecord,
+  type HookwellCore,
+  NotFoundError,
+  type PageOf,
+  type PagePosition,
+} from "hookwell";
+import type { Api } from "../http/api.ts";
+import { type Caller, ownParts } from "../http/caller.ts";
+import { pageAnswer, pageFrom, pageOf } from "../http/paging.ts";
+import { invalidRequest, ProblemError } from "../http/problems.ts";
+import { idParams } from "../shapes/common.ts";
+import { createdKey, key, keyQuery, keyToJson, newKey } from "../shapes/key.ts";
+
+const tag = "Keys";
+
+export function addKeyRoutes(api: Api, hooks: HookwellCore): void {
+  const { keys } = hooks;
+
+  api.route(
+    {
+      method: "post",
+      path: "/v1/keys",
+      id: "createKey",
+      tag,
+      summary: "Make a key",
+      scopes: ["admin"],
+      body: newKey,
+      answers: { 201: { description: "Made.", schema: createdKey } },
+    },
+    async ({ caller, body }) => {
+      refuseBound(caller);
+      const { projectId } = ownParts(caller, body);
+      if (body.expires_at && body.expires_at <= hooks.clock())
+        throw invalidRequest([{ pointer: "/expires_at", message: "must be in the future" }]);
+      const created = await keys.create({
+        name: body.name,
+        scopes: [...new Set(body.scopes)],
+        projectId,
+        expiresAt: body.expires_at,
+      });
+      return { status: 201, body: { ...keyToJson(created), key: created.key } };
+    },
+  );
+
+  api.route(
+    {
+      method: "get",
+      path: "/v1/keys",
+      id: "listKeys",
+      tag,
+      summary: "List keys, newest first",
+      scopes: ["admin"],
+      query: keyQuery,
+      answers: { 200: { description: "One page.", schema: pageOf(key) } },
+    },
+    async ({ caller, query }) => {
+      refuseBound(caller);
+      const { limit, after } = pageFrom(query);
+      const page = await visibleKeys(hooks, caller, limit, after);
+      return { status: 200, body: pageAnswer(page, keyToJson) };
+    },
+  );
+
+  api.route(
+    {
+      method: "delete",
+      path: "/v1/keys/{id}",
+      id: "deleteKey",
+      tag,
+      summary: "Delete a key",
+      description: "It stops working at once.",
+      scopes: ["admin"],
+      params: idParams,
+      answers: { 204: { description: "Deleted." } },
+    },
+    async ({ caller, params }) => {
+      refuseBound(caller);
+      if (caller.projectId !== undefined && !(await ownsKey(hooks, caller, params.id)))
+        throw new NotFoundError("key", params.id);
+      await keys.delete(params.id);
+      return { status: 204 };
+    },
+  );
+}
+
+/** A key knows no tenant and no owner, so a caller bound to one could make itself a wider one. */
+function refuseBound(caller: Caller): void {
+  if (caller.tenantId !== undefined || caller.ownerId !== undefined)
+    throw new ProblemError(403, "missing_scope", "Keys are not managed on behalf of one tenant or owner.");
+}
+
+/** One page of the keys of the caller's project: the store lists all of them, so others are passed over. */
+async function visibleKeys(
+  hooks: HookwellCore,
+  caller: Caller,
+  limit: number,
+  after?: PagePosition,
+): Promise<PageOf<ApiKeyRecord>> {
+  if (caller.projectId === undefined) return hooks.keys.list({ limit, after });
+  const items: ApiKeyRecord[] = [];
+  let from = after;
+  for (;;) {
+    const page = await hooks.keys.list({ limit: 100, after: from });
+    for (const record of page.items) {
+      if (record.projectId !== caller.projectId) continue;
+      if (items.length === limit) {
+        const last = items.at(-1)!;
+        return { items, next: { at: last.createdAt, id: last.id } };
+      }
+      items.push(record);
+    }
+    if (!page.next) return { items };
+    from = page.next;
+  }
+}
+
+async function ownsKey(hooks: HookwellCore, caller: Caller, id: string): Promise<boolean> {
+  let from: PagePosition | undefined;
+  do {
+    const page: PageOf<ApiKeyRecord> = await visibleKeys(hooks, caller, 100, from);
+    if (page.items.some((record) => record.id === id)) return true;
+    from = page.next;
+  } while (from);
+  return false;
+}

@@ -1,0 +1,101 @@
+import { z } from "@hono/zod-openapi";
+import type { DeliveryDetail, DeliveryRecord } from "hookwell";
+import { pageQuery } from "../http/paging.ts";
+import { answeredTime, eventType, name, orNull, timeRange } from "./common.ts";
+
+const statuses = ["pending", "delivered", "failed", "cancelled"] as const;
+
+const shape = {
+  id: z.string(),
+  event_id: z.string(),
+  subscription_id: z.string(),
+  type: z.string(),
+  subject: z.string().nullable(),
+  status: z.enum(statuses),
+  reason: z.string().nullable().openapi({ description: "Why it is failed or cancelled." }),
+  hold: z
+    .enum(["paused", "disabled", "circuit_open", "rate_limited", "ordering", "retry_after"])
+    .nullable()
+    .openapi({ description: "Why a pending one is not being sent." }),
+  attempts: z.int().openapi({ description: "Sends begun in this round." }),
+  error_code: z.string().nullable(),
+  last_error: z.string().nullable(),
+  next_attempt_at: answeredTime.nullable(),
+  created_at: answeredTime,
+  updated_at: answeredTime,
+  delivered_at: answeredTime.nullable(),
+};
+
+export const delivery = z.strictObject(shape).openapi("Delivery");
+
+export const deliveryDetail = z
+  .strictObject({
+    ...shape,
+    url: z.string(),
+    body: z.string().openapi({ description: "Exactly as sent." }),
+    attempt_log: z.array(
+      z.strictObject({
+        number: z.int(),
+        round: z.int(),
+        started_at: answeredTime,
+        duration_ms: z.number(),
+        status_code: z.int().nullable(),
+        error_code: z.string().nullable(),
+        error: z.string().nullable(),
+        response_excerpt: z.string().nullable(),
+      }),
+    ),
+  })
+  .openapi("DeliveryDetail");
+
+export const deliveryQuery = z.strictObject({
+  status: z.enum(statuses).optional(),
+  subscription_id: name.optional(),
+  event_id: name.optional(),
+  type: eventType.optional(),
+  subject: name.optional(),
+  project_id: name.optional(),
+  tenant_id: name.optional(),
+  url_host: name.optional(),
+  error_code: name.optional(),
+  ...timeRange,
+  ...pageQuery,
+});
+
+export function deliveryToJson(record: DeliveryRecord): z.input<typeof delivery> {
+  return {
+    id: record.id,
+    event_id: record.eventId,
+    subscription_id: record.subscriptionId,
+    type: record.type,
+    subject: record.subject ?? null,
+    status: record.status,
+    reason: record.reason ?? null,
+    hold: record.hold ?? null,
+    attempts: record.attempts,
+    error_code: record.errorCode ?? null,
+    last_error: record.lastError ?? null,
+    next_attempt_at: orNull(record.nextAttemptAt),
+    created_at: record.createdAt.toISOString(),
+    updated_at: record.updatedAt.toISOString(),
+    delivered_at: orNull(record.deliveredAt),
+  };
+}
+
+export function deliveryDetailToJson(record: DeliveryDetail): z.input<typeof deliveryDetail> {
+  return {
+    ...deliveryToJson(record),
+    url: record.url,
+    body: Buffer.from(record.body.buffer, record.body.byteOffset, record.body.byteLength).toString("utf8"),
+    attempt_log: record.attemptLog.map((attempt) => ({
+      number: attempt.number,
+      round: attempt.round,
+      started_at: attempt.startedAt.toISOString(),
+      duration_ms: attempt.durationMs,
+      status_code: attempt.statusCode ?? null,
+      error_code: attempt.errorCode ?? null,
+      error: attempt.error ?? null,
+      response_excerpt: attempt.excerpt ?? null,
+    })),
+  };
+}

@@ -1,0 +1,42 @@
+import { z } from "@hono/zod-openapi";
+import type { ApiKeyRecord } from "hookwell";
+import { pageQuery } from "../http/paging.ts";
+import { scopes } from "../http/scopes.ts";
+import { answeredTime, moment, name, orNull, text } from "./common.ts";
+
+const shape = {
+  id: z.string(),
+  name: z.string(),
+  scopes: z.array(z.string()),
+  project_id: z.string().nullable(),
+  created_at: answeredTime,
+  expires_at: answeredTime.nullable(),
+  last_used_at: answeredTime.nullable(),
+};
+
+export const newKey = z
+  .strictObject({
+    name: text(255).min(1),
+    scopes: z.array(z.enum(scopes)).min(1).max(scopes.length),
+    project_id: name.optional().openapi({ description: "The key sees this project only." }),
+    expires_at: moment.optional().openapi({ description: "Absent = does not expire." }),
+  })
+  .openapi("NewKey");
+
+export const key = z.strictObject(shape).openapi("Key");
+export const createdKey = z
+  .strictObject({ ...shape, key: z.string().openapi({ description: "Shown here and never again." }) })
+  .openapi("CreatedKey");
+export const keyQuery = z.strictObject(pageQuery);
+
+export function keyToJson(record: ApiKeyRecord): z.input<typeof key> {
+  return {
+    id: record.id,
+    name: record.name,
+    scopes: [...record.scopes],
+    project_id: record.projectId ?? null,
+    created_at: record.createdAt.toISOString(),
+    expires_at: orNull(record.expiresAt),
+    last_used_at: orNull(record.lastUsedAt),
+  };
+}

@@ -1,0 +1,145 @@
+import { z } from "@hono/zod-openapi";
+import type { SubscriptionRecord } from "hookwell";
+import { pageQuery } from "../http/paging.ts";
+import { answeredTime, name, stringMap, text } from "./common.ts";
+
+const statuses = ["active", "paused", "disabled", "deleted"] as const;
+const url = z.string().min(1).max(2048).openapi({ example: "https://example.com/webhooks" });
+const eventTypes = z
+  .array(z.string().min(1).max(130))
+  .max(100)
+  .openapi({ description: "Types, or prefixes such as `user.*`; empty = every type.", example: ["user.*"] });
+const fields = z
+  .array(z.string().min(1).max(255))
+  .max(100)
+  .openapi({ description: "Fields of the data to send; absent = the default set of each type." });
+const headers = z
+  .record(z.string().max(255), z.string().max(8192))
+  .openapi({ description: "Sent with every webhook. Values are stored sealed and never shown." });
+const rateLimit = z
+  .strictObject({ limit: z.int().min(1).max(1_000_000), per_seconds: z.int().min(1).max(86_400) })
+  .openapi({
+    description: "At most `limit` sends in each `per_seconds`. Kept, not enforced by this version.",
+  });
+const maxInFlight = z
+  .int()
+  .min(1)
+  .max(1000)
+  .openapi({ description: "Most sends at a time. Kept, not enforced by this version." });
+const ordering = z
+  .enum(["none", "subject"])
+  .openapi({ description: "`subject` is kept, not enforced by this version." });
+const externalId = name.openapi({ description: "Your own name for it." });
+
+export const newSubscription = z
+  .strictObject({
+    project_id: name.optional(),
+    tenant_id: name.optional(),
+    owner_id: name.optional(),
+    url,
+    event_types: eventTypes.optional(),
+    fields: fields.optional(),
+    headers: headers.optional(),
+    description: text(1024).optional(),
+    metadata: stringMap.optional(),
+    external_id: externalId.optional(),
+    secret: z.string().max(1024).optional().openapi({
+      description: "`whsec_` and base64 of 24 to 64 bytes, or plain text. Absent = made for you.",
+    }),
+    rate_limit: rateLimit.optional(),
+    max_in_flight: maxInFlight.optional(),
+    ordering: ordering.optional(),
+  })
+  .openapi("NewSubscription");
+
+export const subscriptionPatch = z
+  .strictObject({
+    url: url.optional(),
+    event_types: eventTypes.nullable().optional(),
+    fields: fields.nullable().optional(),
+    headers: headers
+      .nullable()
+      .optional()
+      .openapi({ description: "Replaced as a whole: the values are sealed and cannot be merged." }),
+    description: text(1024).nullable().optional(),
+    metadata: z
+      .record(z.string().min(1).max(255), text(1024).nullable())
+      .nullable()
+      .optional()
+      .openapi({ description: "Merged; null removes one entry, or all." }),
+    external_id: externalId.nullable().optional(),
+    rate_limit: z
+      .strictObject({
+        limit: z.int().min(1).max(1_000_000).optional(),
+        per_seconds: z.int().min(1).max(86_400).optional(),
+      })
+      .nullable()
+      .optional(),
+    max_in_flight: maxInFlight.nullable().optional(),
+    ordering: ordering.nullable().optional(),
+  })
+  .openapi("SubscriptionPatch");
+
+const shape = {
+  id: z.string(),
+  project_id: z.string(),
+  tenant_id: z.string().nullable(),
+  owner_id: z.string().nullable(),
+  url: z.string(),
+  event_types: z.array(z.string()),
+  fields: z.array(z.string()).nullable(),
+  header_names: z.array(z.string()).openapi({ description: "Names of the custom headers." }),
+  status: z.enum(statuses),
+  status_reason: z.enum(["by_hand", "failing", "gone"]).nullable(),
+  description: z.string().nullable(),
+  metadata: z.record(z.string(), z.string()).nullable(),
+  external_id: z.string().nullable(),
+  rate_limit: z.strictObject({ limit: z.int(), per_seconds: z.int() }).nullable(),
+  max_in_flight: z.int().nullable(),
+  ordering: z.enum(["none", "subject"]),
+  created_at: answeredTime,
+  updated_at: answeredTime,
+};
+
+export const subscription = z.strictObject(shape).openapi("Subscription");
+export const createdSubscription = z
+  .strictObject({
+    ...shape,
+    secret: z.string().openapi({ description: "Signs the webhooks. Shown here and never again." }),
+  })
+  .openapi("CreatedSubscription");
+
+export const subscriptionQuery = z.strictObject({
+  project_id: name.optional(),
+  tenant_id: name.optional(),
+  owner_id: name.optional(),
+  status: z.enum(statuses).optional().openapi({ description: "Absent = all but deleted." }),
+  url_host: name.optional(),
+  external_id: name.optional(),
+  ...pageQuery,
+});
+
+export function subscriptionToJson(record: SubscriptionRecord): z.input<typeof subscription> {
+  return {
+    id: record.id,
+    project_id: record.projectId,
+    tenant_id: record.tenantId ?? null,
+    owner_id: record.ownerId ?? null,
+    url: record.url,
+    event_types: [...record.eventTypes],
+    fields: record.fields ? [...record.fields] : null,
+    header_names: [...record.headerNames],
+    status: record.status,
+    status_reason: record.statusReason ?? null,
+    description: record.description ?? null,
+    metadata: record.metadata ?? null,
+    external_id: record.externalId ?? null,
+    rate_limit: record.rateLimit
+      ? { limit: record.rateLimit.limit, per_seconds: record.rateLimit.perSeconds }
+      : null,
+    max_in_flight: record.maxInFlight ?? null,
+    ordering: record.ordering,
+    created_at: record.createdAt.toISOString(),
+    updated_at: record.updatedAt.toISOString(),
+  };
+}
