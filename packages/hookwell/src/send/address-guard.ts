@@ -63,6 +63,6 @@ export class AddressGuard {
   #isNamed(address: IpAddress): boolean {
     if (this.#allow.some((network) => contains(network, address))) return true;
     const carried = carriedIPv4(address);
-    return carried !== undefined && carried.every((inner) => this.#isNamed(inner));
+    return carried?.every((inner) => this.#isNamed(inner)) ?? false;
   }
 }
