@@ -27,6 +27,8 @@ export interface StoreOptions {
   readonly poolSize?: number;
   /** SQLite brings its tables up to date when it is opened. Default true. PostgreSQL never does. */
   readonly migrate?: boolean;
+  /** Makes the data directory when it is missing. Default true. */
+  readonly makeDirectory?: boolean;
   readonly logger?: Logger;
 }
 
@@ -46,10 +48,10 @@ export async function storeFromEnvironment(
 
 async function sqliteFrom(
   { dataDir, encryptionKeys }: Pick<Settings, "dataDir" | "encryptionKeys">,
-  { fileName = "hookwell.db", migrate = true, logger }: StoreOptions,
+  { fileName = "hookwell.db", migrate = true, makeDirectory = true, logger }: StoreOptions,
 ): Promise<OpenedStore> {
   try {
-    mkdirSync(dataDir, { recursive: true });
+    if (makeDirectory) mkdirSync(dataDir, { recursive: true });
   } catch (error) {
     const why = error instanceof Error ? error.message : String(error);
     throw new ConfigurationError(

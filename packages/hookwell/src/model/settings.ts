@@ -105,14 +105,14 @@ const table = {
     name: "HOOKWELL_API_KEY",
     meaning: "First admin key of the API. Without it the first start makes one and prints it once.",
     default: "made and printed once",
-    unit: "16 to 512 visible ASCII characters",
+    unit: "16 to 256 visible ASCII characters",
     readBy: ["serve", "npm start"],
     secret: true,
     exact: true,
-    parse: (text) =>
-      text === undefined || /^[\x21-\x7e]{16,512}$/.test(text)
+    parse: (text): { value: string | undefined } | { must: string } =>
+      text === undefined || /^[\x21-\x7e]{16,256}$/.test(text)
         ? { value: text }
-        : { must: "be 16 to 512 visible ASCII characters without spaces" },
+        : { must: "be 16 to 256 visible ASCII characters without spaces" },
   }),
   retrySchedule: define({
     name: "HOOKWELL_RETRY_SCHEDULE",
@@ -150,7 +150,7 @@ const table = {
     default: "5m",
     unit: "duration (ms, s, m, h, d)",
     readBy: ["serve", "worker", "npm start"],
-    parse: (text) => {
+    parse: (text): { value: number } | { must: string } => {
       const value = parseDuration(text ?? "5m");
       return value === undefined || value === 0 ? { must: "be a duration such as 5m" } : { value };
     },

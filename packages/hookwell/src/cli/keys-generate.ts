@@ -1,0 +1,41 @@
+import { generateKey } from "../store/sealing.ts";
+import { readFlags } from "./arguments.ts";
+import { type Command, exitCode, exitCodesHelp, UsageError } from "./command.ts";
+
+const help = `hookwell keys generate: make an encryption key
+
+  hookwell keys generate [--id <id>]
+
+Options
+  --id <id>   name of the key: letters, digits, _ and -, at most 32. Default: the first free one of k1, k2, …
+  --help
+
+It prints one entry of HOOKWELL_ENCRYPTION_KEYS, the keys that seal signing secrets and custom headers in the
+database. To change keys, put the new entry before the old ones, joined by a comma, and keep the old ones:
+
+  HOOKWELL_ENCRYPTION_KEYS=$(hookwell keys generate)
+  HOOKWELL_ENCRYPTION_KEYS=$(hookwell keys generate),$HOOKWELL_ENCRYPTION_KEYS
+
+Keep it outside the database, with a backup: what it sealed cannot be read without it.
+
+${exitCodesHelp}`;
+
+export const keysGenerate: Command = {
+  name: "keys generate",
+  summary: "make an encryption key for HOOKWELL_ENCRYPTION_KEYS",
+  help,
+  async run(args, terminal) {
+    const { id = freeId(terminal.environment.HOOKWELL_ENCRYPTION_KEYS ?? "") } = readFlags(args, {
+      id: { type: "string" },
+    });
+    if (!/^[A-Za-z0-9_-]{1,32}$/.test(id))
+      throw new UsageError("--id must be 1 to 32 letters, digits, _ or -.");
+    terminal.print(`${id}:${generateKey()}`);
+    return exitCode.ok;
+  },
+};
+
+function freeId(existing: string): string {
+  const taken = new Set(existing.split(",").map((entry) => entry.trim().split(":")[0]));
+  for (let number = 1; ; number++) if (!taken.has(`k${number}`)) return `k${number}`;
+}
