@@ -1,5 +1,6 @@
 import type { Kysely } from "kysely";
 import { type Migration, type MigrationProvider, Migrator } from "kysely/migration";
+import { databaseFailure } from "./database-failure.ts";
 
 type Database = Kysely<unknown>;
 
@@ -74,7 +75,7 @@ const migrations: Readonly<Record<string, Migration>> = {
 
 const provider: MigrationProvider = { getMigrations: async () => ({ ...migrations }) };
 
-/** Brings the application's tables up to date. @throws the error of the migration that failed */
+/** Brings the application's tables up to date. @throws StorageError naming the step */
 export async function migrateApp<Tables>(db: Kysely<Tables>): Promise<void> {
   const migrator = new Migrator({
     db,
@@ -85,8 +86,8 @@ export async function migrateApp<Tables>(db: Kysely<Tables>): Promise<void> {
   const { error, results } = await migrator.migrateToLatest();
   if (error === undefined) return;
   const failed = results?.find((result) => result.status === "Error")?.migrationName;
-  throw new Error(
-    `The application's database could not be migrated${failed ? ` (at ${failed})` : ""}: ${error instanceof Error ? error.message : String(error)}`,
-    { cause: error },
+  throw databaseFailure(
+    `bring the application's tables up to date${failed ? ` (step ${failed})` : ""}`,
+    error,
   );
 }

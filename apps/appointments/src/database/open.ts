@@ -1,9 +1,8 @@
-import { mkdirSync } from "node:fs";
-import { dirname } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { sqliteDialect } from "hookwell/kysely";
 import { Kysely, PostgresDialect } from "kysely";
 import pg from "pg";
+import { databaseFailure } from "./database-failure.ts";
 import type { AppDatabase, AppTables } from "./schema.ts";
 
 /** Where the application keeps its rows, and Hookwell its own beside them. */
@@ -17,7 +16,7 @@ export interface OpenDatabase {
   close(): Promise<void>;
 }
 
-/** Opens the application's own connections. Hookwell opens others: neither waits for the other's. */
+/** Opens the application's own connections. Hookwell opens others: neither waits for the other's. @throws StorageError */
 export function openDatabase(location: DatabaseLocation): OpenDatabase {
   const dialect =
     location.dialect === "sqlite"
@@ -28,11 +27,14 @@ export function openDatabase(location: DatabaseLocation): OpenDatabase {
 }
 
 function openSqlite(path: string) {
-  mkdirSync(dirname(path), { recursive: true });
-  // Waiting is for other processes' writers; in this one no write transaction of Hookwell spans an await.
-  const database = new DatabaseSync(path, { timeout: 5_000 });
-  database.exec("PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL");
-  return sqliteDialect({ database });
+  try {
+    // Waiting is for other processes' writers; in this one no write transaction of Hookwell spans an await.
+    const database = new DatabaseSync(path, { timeout: 5_000 });
+    database.exec("PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL");
+    return sqliteDialect({ database });
+  } catch (error) {
+    throw databaseFailure(`open ${path}`, error);
+  }
 }
 
 function openPool(connectionString: string): pg.Pool {

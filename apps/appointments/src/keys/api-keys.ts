@@ -69,3 +69,17 @@ export async function storeKey(
     .execute();
   return id;
 }
+
+/** Makes a key valid for a user unless it is somebody's already. */
+export async function ensureKey(
+  db: AppDatabase | AppTransaction,
+  deps: Pick<ApiKeyDeps, "now" | "newId">,
+  key: { readonly userId: string; readonly name: string; readonly key: string },
+): Promise<void> {
+  const known = await db
+    .selectFrom("api_keys")
+    .select("id")
+    .where("hash", "=", hashKey(key.key))
+    .executeTakeFirst();
+  if (known === undefined) await storeKey(db, deps, key);
+}

@@ -4,25 +4,11 @@ import { notFound, ProblemError } from "../http/problem.ts";
 import { refuseTaken } from "./taken.ts";
 import { fromRow, toRow, type User, type UserChanges } from "./user.ts";
 import { type Caller, canManage, canSee } from "./user-access.ts";
-import { type UserEvent, userEventFor } from "./user-events.ts";
+import { userEventFor } from "./user-events.ts";
+import type { UserOutlets } from "./user-outlets.ts";
 import { lockUser } from "./user-queries.ts";
 import type { NewUser } from "./user-schemas.ts";
 import { canChangeStatus } from "./user-status.ts";
-
-/** A user event on its way out: the record gives project, tenant, subject and revision. */
-export interface UserEmission {
-  readonly event: UserEvent;
-  readonly user: User;
-  readonly actor: { readonly type: string; readonly id: string };
-}
-
-/** Where a change's events and what else belongs to a user go, in the change's own transaction. */
-export interface UserOutlets {
-  emit(trx: AppTransaction, emissions: readonly UserEmission[]): Promise<void>;
-  /** The webhook subscriptions that the user owns: disabled when it is archived, deleted with it. */
-  disableSubscriptions(trx: AppTransaction, user: User): Promise<void>;
-  deleteSubscriptions(trx: AppTransaction, user: User): Promise<void>;
-}
 
 export interface UserChangesDeps {
   readonly db: AppDatabase;

@@ -1,0 +1,59 @@
+import { randomUUID } from "node:crypto";
+import { isHookwellError } from "hookwell";
+import { readSettings, stopOnSignal } from "hookwell/environment";
+import { banner } from "./banner.ts";
+import { migrateApp } from "./database/migrations.ts";
+import { openDatabase } from "./database/open.ts";
+import { hooksFromSettings } from "./from-settings.ts";
+import { startAppointments } from "./start.ts";
+
+/** `npm start`: everything in one process, in development mode. */
+async function main(): Promise<void> {
+  const settings = readSettings(process.env);
+  const { hooks, opened, location } = await hooksFromSettings(settings, console);
+  const closing: (() => Promise<void>)[] = [() => hooks.close(), () => opened.close()];
+  const closeAll = async (): Promise<void> => {
+    for (const close of closing) await close();
+  };
+  try {
+    // Who runs npm start on an empty database wants it to work; a production deploy migrates by itself.
+    await opened.migrations.migrate();
+    await hooks.ready();
+    const { db, dialect, close } = openDatabase(location);
+    closing.unshift(close);
+    await migrateApp(db);
+    const running = await startAppointments({
+      db,
+      dialect,
+      hooks,
+      project: "live",
+      dataDir: settings.dataDir,
+      port: settings.port,
+      worker: settings.worker,
+      maxLagMs: settings.maxLagMs,
+      ...(settings.host === undefined ? {} : { host: settings.host }),
+      ...(settings.apiKey === undefined ? {} : { apiKey: settings.apiKey }),
+    });
+    closing.unshift(() => running.stop());
+    stopOnSignal(closeAll, console);
+    const { url, newKey } = running;
+    console.log(
+      banner({
+        url,
+        database: opened.description,
+        worker: settings.worker,
+        userId: randomUUID(),
+        ...(newKey === undefined ? {} : { newKey }),
+      }),
+    );
+  } catch (error) {
+    await closeAll();
+    throw error;
+  }
+}
+
+main().catch((error: unknown) => {
+  // Our own errors say what to do; of others the stack is needed.
+  console.error(isHookwellError(error) ? error.message : error);
+  process.exitCode = 1;
+});

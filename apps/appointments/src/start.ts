@@ -1,0 +1,106 @@
+import { randomUUID } from "node:crypto";
+import { join } from "node:path";
+import { hookwellHandler, type Listening, listen } from "@hookwell/server";
+import { appointmentsApp } from "./app.ts";
+import type { AppDatabase } from "./database/schema.ts";
+import { firstRun } from "./first-run.ts";
+import type { AppHooks } from "./hooks.ts";
+import { apiKeys } from "./keys/api-keys.ts";
+import { receivedWebhooks } from "./receiver/received-webhooks.ts";
+import { receiverRoutes } from "./receiver/receiver-routes.ts";
+import { receiverSecrets } from "./receiver/receiver-secrets.ts";
+import { createReceiverSubscriptions, keepReceiverSubscriptions } from "./receiver/receiver-subscriptions.ts";
+import { receiverPath } from "./receiver/receivers.ts";
+import { userChanges } from "./users/user-changes.ts";
+import { userOutlets } from "./users/user-outlets.ts";
+
+export interface AppointmentsOptions {
+  /** Migrated. */
+  readonly db: AppDatabase;
+  readonly dialect: "sqlite" | "postgres";
+  /** Ready. */
+  readonly hooks: AppHooks;
+  /** Project of the first admin, and so of everybody it makes. */
+  readonly project: string;
+  /** Directory of the receiver page's secrets. */
+  readonly dataDir: string;
+  readonly port: number;
+  /** Absent = every address of the machine. */
+  readonly host?: string;
+  /** Runs dispatcher and worker in this process. */
+  readonly worker: boolean;
+  /** The admin key, when the operator chose it. */
+  readonly apiKey?: string;
+  readonly maxLagMs?: number;
+}
+
+export interface Appointments {
+  /** Address for people on this machine, such as `http://localhost:8787`. */
+  readonly url: string;
+  /** The admin key, when this start made it: the only time it is seen. */
+  readonly newKey?: string;
+  /** Lets sends finish, then requests. The database and the hooks stay open: they are the caller's. */
+  stop(): Promise<void>;
+}
+
+/**
+ * Puts the application together and runs it: its API, the Hookwell server at `/hookwell`, the receiver page, and
+ * the loops. @throws ConfigurationError when the port cannot be had; nothing was made then
+ */
+export async function startAppointments(options: AppointmentsOptions): Promise<Appointments> {
+  const { db, dialect, hooks } = options;
+  const deps = { db, now: hooks.clock, newId: randomUUID };
+  const outlets = userOutlets(hooks);
+  const secrets = receiverSecrets(join(options.dataDir, "receiver-secrets.json"));
+  const app = appointmentsApp({
+    ...deps,
+    keys: apiKeys(deps),
+    changes: userChanges({ ...deps, dialect, outlets }),
+    logger: hooks.logger,
+  });
+  app.route(receiverPath, receiverRoutes(receivedWebhooks(deps), secrets));
+  const hookwell = hookwellHandler(hooks, {
+    basePath: "/hookwell",
+    ...(options.maxLagMs === undefined ? {} : { maxLagMs: options.maxLagMs }),
+  });
+  app.all("/hookwell/*", (context) => hookwell(context.req.raw));
+
+  // Before anything is made, so that a key is never made by a start that fails.
+  const listening = await listen({
+    fetch: app.fetch,
+    port: options.port,
+    ...(options.host === undefined ? {} : { host: options.host }),
+  });
+  try {
+    const receiver = { hooks, secrets, origin: receiverOrigin(listening, options.host) };
+    const { admin, newKey } = await firstRun(
+      {
+        ...deps,
+        hooks,
+        outlets,
+        project: options.project,
+        alsoMake: (trx, made) => createReceiverSubscriptions(receiver, trx, made),
+      },
+      options.apiKey,
+    );
+    await keepReceiverSubscriptions(receiver, db, admin);
+    const run = options.worker ? hooks.start() : undefined;
+    return {
+      url: listening.url,
+      ...(newKey === undefined ? {} : { newKey }),
+      async stop() {
+        // The loops first: what they are sending may be on its way to our own receiver.
+        await run?.stop();
+        await listening.close();
+      },
+    };
+  } catch (error) {
+    await listening.close();
+    throw error;
+  }
+}
+
+/** By address and not by name: `localhost` is two addresses, and only one may be listened on. */
+function receiverOrigin({ port, url }: Listening, host: string | undefined): string {
+  return host === undefined || host === "0.0.0.0" || host === "::" ? `http://127.0.0.1:${port}` : url;
+}

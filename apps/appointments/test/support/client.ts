@@ -1,0 +1,39 @@
+export interface Answered {
+  readonly status: number;
+  readonly headers: Headers;
+  // biome-ignore lint/suspicious/noExplicitAny: tests look into bodies of every shape
+  readonly body: any;
+}
+
+/** Speaks JSON over real HTTP with one key. */
+export interface Client {
+  get(path: string): Promise<Answered>;
+  post(path: string, body?: unknown): Promise<Answered>;
+  patch(path: string, body: unknown): Promise<Answered>;
+  delete(path: string): Promise<Answered>;
+}
+
+export function clientOf(url: string, key: string | undefined): Client {
+  const send = async (method: string, path: string, body?: unknown): Promise<Answered> => {
+    const response = await fetch(url + path, {
+      method,
+      headers: {
+        ...(key === undefined ? {} : { authorization: `Bearer ${key}` }),
+        ...(body === undefined ? {} : { "content-type": "application/json" }),
+      },
+      ...(body === undefined ? {} : { body: typeof body === "string" ? body : JSON.stringify(body) }),
+    });
+    const text = await response.text();
+    return {
+      status: response.status,
+      headers: response.headers,
+      body: text === "" ? undefined : JSON.parse(text),
+    };
+  };
+  return {
+    get: (path) => send("GET", path),
+    post: (path, body) => send("POST", path, body),
+    patch: (path, body) => send("PATCH", path, body),
+    delete: (path) => send("DELETE", path),
+  };
+}

@@ -1,0 +1,184 @@
+import { randomBytes } from "node:crypto";
+import type { EventRecord, RetryPolicyInput } from "hookwell";
+import { postgresStore } from "hookwell/postgres";
+import { sqliteStore } from "hookwell/sqlite";
+import pg from "pg";
+import { freshPostgres, freshSqlite } from "../../../../packages/hookwell/test/support/databases.ts";
+import { migrateApp } from "../../src/database/migrations.ts";
+import { type DatabaseLocation, openDatabase } from "../../src/database/open.ts";
+import type { AppDatabase } from "../../src/database/schema.ts";
+import { type AppHooks, createAppHooks } from "../../src/hooks.ts";
+import { startAppointments } from "../../src/start.ts";
+import { type Client, clientOf } from "./client.ts";
+
+export const dialects = ["sqlite", "postgres"] as const;
+export type TestDialect = (typeof dialects)[number];
+
+export interface WorldOptions {
+  readonly worker?: boolean;
+  readonly retry?: RetryPolicyInput;
+}
+
+/** The whole application on a database of its own, reached over HTTP. */
+export interface World extends AsyncDisposable {
+  readonly url: string;
+  readonly dialect: TestDialect;
+  readonly db: AppDatabase;
+  readonly hooks: AppHooks;
+  /** Every line that was logged. */
+  readonly log: readonly string[];
+  /** The first admin's key. */
+  readonly key: string;
+  /** The first admin. */
+  readonly admin: Client;
+  /** Speaks to the Hookwell API with the operator's key. */
+  readonly operator: Client;
+  /** With the key of a user that the admin makes; `key` and `id` are in it. */
+  user(fields?: Record<string, unknown>): Promise<UserClient>;
+  /** Events in capture order, without the first run's own. */
+  events(): Promise<EventRecord[]>;
+  /** The same of one user. */
+  eventsOf(userId: string): Promise<EventRecord[]>;
+  /** From now on, capturing an event fails in the database. Answers how to end that. */
+  breakCapture(): Promise<() => Promise<void>>;
+  /** A raw statement, as another program would run it. */
+  sql(text: string): Promise<void>;
+}
+
+export type UserClient = Client & { readonly id: string; readonly email: string; readonly key: string };
+
+export async function openWorld(dialect: TestDialect, options: WorldOptions = {}): Promise<World> {
+  const apiKey = `test_${randomBytes(16).toString("hex")}`;
+  const place = await freshPlace(dialect);
+  const log: string[] = [];
+  const note = (line: string): void => {
+    log.push(line);
+  };
+  const logger = { info: note, warn: note, error: note };
+  const opened = openDatabase(place.location);
+  const hooks = createAppHooks({
+    store: place.store,
+    network: { allow: ["127.0.0.0/8"], http: true },
+    logger,
+    ...(options.retry === undefined ? {} : { retry: options.retry }),
+  });
+  await migrateApp(opened.db);
+  await hooks.ready();
+  const running = await startAppointments({
+    db: opened.db,
+    dialect,
+    hooks,
+    project: "live",
+    dataDir: place.directory,
+    port: 0,
+    host: "127.0.0.1",
+    worker: options.worker ?? false,
+    apiKey,
+  });
+  const admin = clientOf(running.url, apiKey);
+  const subscriptions = await hooks.subscriptions.list({ projectId: "live" });
+  // The receiver page's own subscriptions would add deliveries that the tests do not speak of.
+  for (const subscription of subscriptions.items) await hooks.subscriptions.delete(subscription.id);
+  let made = 0;
+
+  const world: World = {
+    url: running.url,
+    dialect,
+    db: opened.db,
+    hooks,
+    log,
+    key: apiKey,
+    admin,
+    operator: clientOf(`${running.url}/hookwell`, apiKey),
+    async user(fields = {}) {
+      const email = `user${++made}@example.com`;
+      const created = await admin.post("/v1/users", { email, name: `User ${made}`, ...fields });
+      if (created.status !== 201) throw new Error(`user not made: ${JSON.stringify(created.body)}`);
+      const id = String(created.body.id);
+      const { body } = await admin.post(`/v1/users/${id}/api-keys`, { name: "test" });
+      const key = String(body.key);
+      return { ...clientOf(running.url, key), id, email: String(created.body.email), key };
+    },
+    async events() {
+      const found: EventRecord[] = [];
+      let page = await hooks.events.list({ projectId: "live" }, { limit: 100 });
+      found.push(...page.items);
+      while (page.next) {
+        page = await hooks.events.list({ projectId: "live" }, { limit: 100, after: page.next });
+        found.push(...page.items);
+      }
+      return found.reverse().filter((event) => event.actor?.type !== "system");
+    },
+    async eventsOf(userId) {
+      return (await world.events()).filter((event) => event.subject === `user:${userId}`);
+    },
+    async breakCapture() {
+      for (const statement of breakStatements[dialect]) await world.sql(statement);
+      return async () => {
+        for (const statement of mendStatements[dialect]) await world.sql(statement);
+      };
+    },
+    async sql(text) {
+      await place.run(text);
+    },
+    async [Symbol.asyncDispose]() {
+      await running.stop();
+      await hooks.close();
+      await opened.close();
+      await place.drop();
+    },
+  };
+  return world;
+}
+
+const breakStatements = {
+  sqlite: [
+    "CREATE TRIGGER no_capture BEFORE INSERT ON hookwell_event BEGIN SELECT RAISE(ABORT, 'the disk is full'); END",
+  ],
+  postgres: [
+    `CREATE FUNCTION no_capture() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE EXCEPTION 'the disk is full'; END $$`,
+    "CREATE TRIGGER no_capture BEFORE INSERT ON hookwell.event FOR EACH ROW EXECUTE FUNCTION no_capture()",
+  ],
+};
+
+const mendStatements = {
+  sqlite: ["DROP TRIGGER no_capture"],
+  postgres: ["DROP TRIGGER no_capture ON hookwell.event", "DROP FUNCTION no_capture()"],
+};
+
+async function freshPlace(dialect: TestDialect) {
+  const files = freshSqlite();
+  const directory = files.path.slice(0, files.path.lastIndexOf("/"));
+  if (dialect === "sqlite") {
+    const location: DatabaseLocation = { dialect, path: files.path };
+    return {
+      location,
+      directory,
+      store: sqliteStore({ path: files.path, migrate: true }),
+      run: async (text: string) => {
+        const { DatabaseSync } = await import("node:sqlite");
+        const database = new DatabaseSync(files.path, { timeout: 5_000 });
+        database.exec(text);
+        database.close();
+      },
+      drop: async () => files.drop(),
+    };
+  }
+  const { url, drop } = await freshPostgres();
+  const pool = new pg.Pool({ connectionString: url, max: 6 });
+  const location: DatabaseLocation = { dialect, url };
+  const encryptionKeys = `k1:${randomBytes(32).toString("base64")}`;
+  return {
+    location,
+    directory,
+    store: postgresStore({ pool, migrate: true, encryptionKeys }),
+    run: async (text: string) => {
+      await pool.query(text);
+    },
+    drop: async () => {
+      await pool.end();
+      await drop();
+      files.drop();
+    },
+  };
+}
