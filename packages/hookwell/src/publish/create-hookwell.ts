@@ -65,6 +65,7 @@ export function createHookwell<
       random,
       subscriptionId: idFunc("sub_", clock, random),
       wake,
+      maintainSoon: () => engine.maintainSoon(),
     }),
     events: manageEvents({ store, scopes, wake }),
     deliveries: manageDeliveries({ store, scopes, now, wake }),

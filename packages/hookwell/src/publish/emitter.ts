@@ -1,3 +1,4 @@
+import { isHookwellError } from "../model/errors.ts";
 import type { CaptureInput, CaptureResult } from "../model/event.ts";
 import type { Observer } from "../model/observe.ts";
 import type { OutboxStore } from "../store/contract.ts";
@@ -47,7 +48,9 @@ export class Emitter {
 
   async emitMany(events: readonly UntypedEvent[], options: { readonly tx: unknown }): Promise<EmitResult[]> {
     const scope = this.#scopes.forAsync(options?.tx);
-    const prepared = events.map(({ type, data, ...facts }) => prepareEvent(this.#rules, type, data, facts));
+    const prepared = events.map(({ type, data, ...facts }, index) =>
+      inList(index, () => prepareEvent(this.#rules, type, data, facts)),
+    );
     if (prepared.length === 0) return [];
     return prepared.some((event) => event instanceof Promise)
       ? this.#captureLater(options.tx, prepared)
@@ -82,5 +85,22 @@ export class Emitter {
     this.#wake();
     this.#store.notify();
     return results.map(({ id, duplicate }) => ({ id, duplicate }));
+  }
+}
+
+/** Marks the error of one event of a list with its position. */
+function inList(
+  index: number,
+  prepare: () => CaptureInput | Promise<CaptureInput>,
+): CaptureInput | Promise<CaptureInput> {
+  const mark = (error: unknown): never => {
+    if (isHookwellError(error)) error.index = index;
+    throw error;
+  };
+  try {
+    const prepared = prepare();
+    return prepared instanceof Promise ? prepared.catch(mark) : prepared;
+  } catch (error) {
+    return mark(error);
   }
 }

@@ -23,6 +23,8 @@ export interface SubscriptionParts {
   readonly random: RandomBytes;
   readonly subscriptionId: IdFunc;
   readonly wake: () => void;
+  /** Pending rows of a deleted subscription wait for maintenance. */
+  readonly maintainSoon: () => void;
 }
 
 export function manageSubscriptions<Tx>(parts: SubscriptionParts): Subscriptions<Tx> {
@@ -42,6 +44,9 @@ export function manageSubscriptions<Tx>(parts: SubscriptionParts): Subscriptions
       const scope = scopes.forAsync(tx);
       const given = { ...input, projectId: input.projectId ?? visibility.projectId ?? parts.project };
       const checked = checkedChanges(given, endpoints, [
+        () => {
+          if (given.url === undefined) throw new InvalidIdentifierError("url", "is required");
+        },
         () => checkName(given.projectId, "projectId"),
         () => given.tenantId === undefined || checkName(given.tenantId, "tenantId"),
         () => given.ownerId === undefined || checkName(given.ownerId, "ownerId"),
@@ -86,6 +91,7 @@ export function manageSubscriptions<Tx>(parts: SubscriptionParts): Subscriptions
     enable: moveTo("active"),
     async delete(id, options) {
       await remove(id, options);
+      parts.maintainSoon();
     },
   };
 }
