@@ -13,6 +13,8 @@ const brand = Symbol.for("hookwell.error");
  */
 export class HookwellError extends Error {
   readonly code: string;
+  /** Which event of the list given to `emitMany` was refused, from 0. */
+  index?: number;
   constructor(code: string, message: string, options?: ErrorOptions) {
     super(message, options);
     this.name = new.target.name;

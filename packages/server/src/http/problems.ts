@@ -84,7 +84,6 @@ export function problemResponse(problem: ProblemError, requestId: string): Respo
 }
 
 const statusByCode = new Map<new (...given: never[]) => HookwellError, number>([
-  [ValidationError, 400],
   [UnknownEventTypeError, 400],
   [BlockedAddressError, 400],
   [NotFoundError, 404],
@@ -111,7 +110,10 @@ export function toProblem(error: unknown): ProblemError {
       { cause: error },
     );
   const status = [...statusByCode].find(([kind]) => error instanceof kind)?.[1] ?? 500;
-  return new ProblemError(status, error.code, error.message, { problems: problemsOf(error), cause: error });
+  const inList = error.index === undefined ? "" : `/${error.index}`;
+  const problems = problemsOf(error).map(({ pointer, message }) => ({ pointer: inList + pointer, message }));
+  if (error instanceof ValidationError) return invalidRequest(problems, error.code);
+  return new ProblemError(status, error.code, error.message, { problems, cause: error });
 }
 
 function problemsOf(error: HookwellError): readonly Problem[] {
