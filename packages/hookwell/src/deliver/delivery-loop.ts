@@ -122,10 +122,8 @@ export class DeliveryLoop {
    */
   async claimOnce(max = largestClaim): Promise<{ readonly claimed: number; readonly again: boolean }> {
     const { store, clock, virtualTime, leaseMs, maxInFlight, monotonic, observe } = this.#config;
-    const limit = Math.min(maxInFlight - this.#sends.size, largestClaim, max);
-    // While outcomes cannot be recorded, more sends would only make more repeats.
-    if (limit < 1 || this.#closing || this.#claiming || this.#recordHealth.lost)
-      return { claimed: 0, again: false };
+    const limit = Math.min(this.#slots(maxInFlight), largestClaim, max);
+    if (limit < 1 || this.#closing || this.#claiming) return { claimed: 0, again: false };
     const rooms = this.#rooms.rooms();
     const leaseEnds = monotonic() + leaseMs;
     this.#claiming = true;
@@ -155,13 +153,18 @@ export class DeliveryLoop {
     }
   }
 
+  /** While outcomes cannot be recorded, more sends would only make more repeats: then one row at a time, as a probe. */
+  #slots(maxInFlight: number): number {
+    if (!this.#recordHealth.lost) return maxInFlight - this.#sends.size;
+    return this.#sends.size === 0 && this.#outcomes.empty ? 1 : 0;
+  }
+
   /** Resolves when no send is in flight and every outcome is recorded or given up. */
   async settled(): Promise<void> {
-    while (this.#sends.size > 0 || this.#outcomes.size > 0) {
+    while (this.#sends.size > 0 || !this.#outcomes.empty) {
       await this.#outcomes.settled();
       if (this.#sends.size > 0) await new Promise<void>((resolve) => this.#onIdle.push(resolve));
     }
-    await this.#outcomes.settled();
   }
 
   /** Claims nothing any more; rows of a claim under way are given back unsent. */

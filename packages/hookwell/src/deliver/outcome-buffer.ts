@@ -44,8 +44,9 @@ export class OutcomeBuffer {
     this.#config = config;
   }
 
-  get size(): number {
-    return this.#entries.length;
+  /** True when nothing waits to be recorded or is being recorded. */
+  get empty(): boolean {
+    return this.#entries.length === 0 && this.#recording === undefined;
   }
 
   add(entry: Entry): void {
@@ -57,7 +58,7 @@ export class OutcomeBuffer {
 
   /** Resolves when everything added so far has been recorded or given up. */
   async settled(): Promise<void> {
-    while (this.#entries.length > 0 || this.#recording !== undefined) {
+    while (!this.empty) {
       this.#flush();
       await this.#recording;
     }
