@@ -42,7 +42,9 @@ describe.each(kinds)("on $name", (kind) => {
     await world.subscribe("sub_d", { tenantId: "t2" });
     await world.capture({ id: "evt_1", tenantId: "t1" });
     expect(await world.dispatcher().dispatchOnce()).toEqual({ taken: 1, dispatched: 1, again: false });
-    const made = [...(await world.deliveries())].sort((a, b) => (a.subscriptionId < b.subscriptionId ? -1 : 1));
+    const made = [...(await world.deliveries())].sort((a, b) =>
+      a.subscriptionId < b.subscriptionId ? -1 : 1,
+    );
     expect(made.map(({ subscriptionId }) => subscriptionId)).toEqual(["sub_a", "sub_b"]);
     // The first 16 bytes of SHA-256 of event id, 0x1f, subscription id, computed apart.
     expect(made[0]!.id).toBe("dlv_56bb456cac392856f2a817972dad984d");
