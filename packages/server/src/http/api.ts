@@ -4,7 +4,7 @@ import { type Logger, stringifyJson } from "hookwell";
 import { problem } from "../shapes/problem.ts";
 import { problemsOfIssues, readJson, refuseBody } from "./body.ts";
 import { type Authorize, type Caller, requireCaller } from "./caller.ts";
-import { invalidRequest, ProblemError, problemResponse, toProblem } from "./problems.ts";
+import { apiProblem, invalidRequest, problemResponse, toProblem } from "./problems.ts";
 import type { Scope } from "./scopes.ts";
 
 /** One route: what it takes and answers, as both the check of requests and the description of the API. */
@@ -203,16 +203,13 @@ export class Api {
       if (pattern.test(c.req.path)) {
         const allow = [...methods].join(", ");
         return this.#fail(
-          new ProblemError(405, "method_not_allowed", `${c.req.method} is not among ${allow}.`, {
+          apiProblem("method_not_allowed", `${c.req.method} is not among ${allow}.`, {
             headers: { allow },
           }),
           c,
         );
       }
-    return this.#fail(
-      new ProblemError(404, "no_such_route", "There is no such route; see /openapi.json."),
-      c,
-    );
+    return this.#fail(apiProblem("no_such_route", "There is no such route; see /openapi.json."), c);
   }
 
   #fail(error: unknown, c: Context<Variables>): Response {

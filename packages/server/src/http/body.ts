@@ -1,5 +1,5 @@
 import { type JsonValue, type Problem, parseJson, ValidationError } from "hookwell";
-import { ProblemError } from "./problems.ts";
+import { apiProblem, ProblemError } from "./problems.ts";
 
 /**
  * Reads a JSON body. Integers beyond 2^53 come back as bigint, so that event data keeps every digit.
@@ -12,8 +12,7 @@ export async function readJson(
 ): Promise<JsonValue> {
   const given = request.headers.get("content-type")?.split(";")[0]?.trim().toLowerCase() ?? "";
   if (!mediaTypes.includes(given))
-    throw new ProblemError(
-      415,
+    throw apiProblem(
       "unsupported_media_type",
       `The body must be sent with content-type ${mediaTypes.join(" or ")}${given ? `, not ${given}` : ""}.`,
       { headers: { accept: mediaTypes.join(", ") } },
@@ -25,12 +24,12 @@ export async function readJson(
 export async function refuseBody(request: Request): Promise<void> {
   const text = decode(await readBytes(request, 1024)).trim();
   if (text !== "" && !/^\{\s*\}$/.test(text))
-    throw new ProblemError(400, "unexpected_body", "This route takes no body; leave it out.");
+    throw apiProblem("unexpected_body", "This route takes no body; leave it out.");
 }
 
 async function readBytes(request: Request, maxBytes: number): Promise<Uint8Array> {
   const tooLarge = (): ProblemError =>
-    new ProblemError(413, "request_too_large", `The body is over the limit of ${maxBytes} bytes.`, {
+    apiProblem("request_too_large", `The body is over the limit of ${maxBytes} bytes.`, {
       headers: { connection: "close" },
     });
   if (Number(request.headers.get("content-length") ?? 0) > maxBytes) throw tooLarge();
@@ -49,7 +48,7 @@ function decode(bytes: Uint8Array): string {
   try {
     return new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes);
   } catch {
-    throw new ProblemError(400, "malformed_json", "The body is not valid UTF-8.");
+    throw apiProblem("malformed_json", "The body is not valid UTF-8.");
   }
 }
 
@@ -59,14 +58,14 @@ const maxDepth = 200;
 function parse(text: string): JsonValue {
   try {
     if (isTooDeep(text))
-      throw new ProblemError(400, "malformed_json", `The body is nested deeper than ${maxDepth} levels.`);
+      throw apiProblem("malformed_json", `The body is nested deeper than ${maxDepth} levels.`);
     return parseJson(text);
   } catch (error) {
     if (error instanceof ProblemError) throw error;
     if (error instanceof ValidationError)
-      throw new ProblemError(400, "validation_failed", error.message, { problems: error.problems });
+      throw apiProblem("validation_failed", error.message, { problems: error.problems });
     const why = error instanceof Error ? error.message : String(error);
-    throw new ProblemError(400, "malformed_json", `The body is not JSON: ${why}`);
+    throw apiProblem("malformed_json", `The body is not JSON: ${why}`);
   }
 }
 

@@ -1,5 +1,5 @@
 import type { HookwellCore, Visibility } from "hookwell";
-import { invalidRequest, ProblemError } from "./problems.ts";
+import { apiProblem, invalidRequest } from "./problems.ts";
 import { isScope, type Scope } from "./scopes.ts";
 
 /** Who makes a request: what it may do, and what exists for it. Absent parts do not limit. */
@@ -33,8 +33,7 @@ export async function requireCaller(
   const caller = await authorize(request);
   if (!caller) {
     const given = request.headers.has("authorization");
-    throw new ProblemError(
-      401,
+    throw apiProblem(
       "unauthorized",
       given
         ? "The key is not known, has expired, or was deleted."
@@ -43,8 +42,7 @@ export async function requireCaller(
     );
   }
   if (!caller.scopes.includes("admin") && !wanted.some((scope) => caller.scopes.includes(scope)))
-    throw new ProblemError(
-      403,
+    throw apiProblem(
       "missing_scope",
       `This needs a key with the scope ${wanted.join(" or ")}; the key has ${caller.scopes.join(", ") || "none"}.`,
     );

@@ -1,5 +1,4 @@
 import {
-  BlockedAddressError,
   ConfigurationError,
   DeliveryExistsError,
   DuplicateIdError,
@@ -18,6 +17,7 @@ import {
   UnknownEventTypeError,
   ValidationError,
 } from "hookwell";
+import { type ProblemCode, problemCodes } from "./problem-codes.ts";
 
 /** An answer of the API that is an error (RFC 9457), before it has the id of its request. */
 export class ProblemError extends Error {
@@ -42,6 +42,15 @@ export class ProblemError extends Error {
     this.problems = more.problems ?? [];
     this.headers = more.headers ?? {};
   }
+}
+
+/** A problem that the API finds itself; its status is that of its code. */
+export function apiProblem(
+  code: ProblemCode,
+  detail: string,
+  more?: ConstructorParameters<typeof ProblemError>[3],
+): ProblemError {
+  return new ProblemError(problemCodes[code].status, code, detail, more);
 }
 
 const titles: Readonly<Record<number, string>> = {
@@ -85,7 +94,6 @@ export function problemResponse(problem: ProblemError, requestId: string): Respo
 
 const statusByCode = new Map<new (...given: never[]) => HookwellError, number>([
   [UnknownEventTypeError, 400],
-  [BlockedAddressError, 400],
   [NotFoundError, 404],
   [RevisionConflictError, 409],
   [EventMismatchError, 409],
@@ -103,8 +111,7 @@ const statusByCode = new Map<new (...given: never[]) => HookwellError, number>([
 export function toProblem(error: unknown): ProblemError {
   if (error instanceof ProblemError) return error;
   if (!isHookwellError(error))
-    return new ProblemError(
-      500,
+    return apiProblem(
       "internal",
       "Something went wrong inside the server. Its log has the cause under the request id.",
       { cause: error },
@@ -121,7 +128,6 @@ function problemsOf(error: HookwellError): readonly Problem[] {
     return error.problems.map(({ pointer, message }) => ({ pointer: `/data${pointer}`, message }));
   if (error instanceof ValidationError)
     return error.problems.map(({ pointer, message }) => ({ pointer: snakePointer(pointer), message }));
-  if (error instanceof BlockedAddressError) return [{ pointer: "/url", message: error.message }];
   if (error instanceof UnknownEventTypeError) return [{ pointer: "/type", message: error.message }];
   if (error instanceof PayloadTooLargeError) return [{ pointer: "/data", message: error.message }];
   return [];

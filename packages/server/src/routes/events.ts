@@ -9,7 +9,7 @@ import type { z } from "zod";
 import type { Api } from "../http/api.ts";
 import { type Caller, narrowed, ownParts } from "../http/caller.ts";
 import { emptyPage, encodeCursor, pageAnswer, pageFrom, pageOf } from "../http/paging.ts";
-import { ProblemError } from "../http/problems.ts";
+import { apiProblem } from "../http/problems.ts";
 import { idParams } from "../shapes/common.ts";
 import { deliveryToJson } from "../shapes/delivery.ts";
 import {
@@ -49,7 +49,7 @@ export function addEventRoutes(api: Api, hooks: HookwellCore): void {
     },
     async ({ caller, body }) => {
       if (caller.ownerId !== undefined)
-        throw new ProblemError(403, "missing_scope", "Events are not emitted on behalf of one owner.");
+        throw apiProblem("missing_scope", "Events are not emitted on behalf of one owner.");
       return { status: 202, body: await emitAll(hooks, caller, body) };
     },
   );

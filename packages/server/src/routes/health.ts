@@ -2,7 +2,8 @@ import { z } from "@hono/zod-openapi";
 import type { HookwellCore } from "hookwell";
 import { deliveryHealth } from "hookwell/environment";
 import type { Api } from "../http/api.ts";
-import { ProblemError } from "../http/problems.ts";
+import type { ProblemCode } from "../http/problem-codes.ts";
+import { apiProblem, type ProblemError } from "../http/problems.ts";
 import { answeredTime, orNull } from "../shapes/common.ts";
 
 const tag = "Health";
@@ -60,7 +61,7 @@ export function addHealthRoutes(api: Api, hooks: HookwellCore, maxLagMs: number)
       const health = await deliveryHealth(hooks, maxLagMs).catch((error: unknown) => {
         throw unavailable("storage", error);
       });
-      if (health.late) throw new ProblemError(503, "delivery_late", health.late);
+      if (health.late) throw apiProblem("delivery_late", health.late);
       return {
         status: 200,
         body: {
@@ -75,8 +76,12 @@ export function addHealthRoutes(api: Api, hooks: HookwellCore, maxLagMs: number)
 }
 
 /** Probes are open to everybody: the code says what is wrong, the log has the words of the database. */
-function unavailable(code: string, cause: unknown): ProblemError {
-  return new ProblemError(503, code, "The database cannot be used now; the log of the server says why.", {
-    cause,
-  });
+function unavailable(code: ProblemCode, cause: unknown): ProblemError {
+  return apiProblem(
+    code,
+    "The database, its schema or the encryption key cannot be used now; the log of the server says why.",
+    {
+      cause,
+    },
+  );
 }

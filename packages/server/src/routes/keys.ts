@@ -8,7 +8,7 @@ import {
 import type { Api } from "../http/api.ts";
 import { type Caller, ownParts } from "../http/caller.ts";
 import { pageAnswer, pageFrom, pageOf } from "../http/paging.ts";
-import { invalidRequest, ProblemError } from "../http/problems.ts";
+import { apiProblem, invalidRequest } from "../http/problems.ts";
 import { idParams } from "../shapes/common.ts";
 import { createdKey, key, keyQuery, keyToJson, newKey } from "../shapes/key.ts";
 
@@ -87,7 +87,7 @@ export function addKeyRoutes(api: Api, hooks: HookwellCore): void {
 /** A key knows no tenant and no owner, so a caller bound to one could make itself a wider one. */
 function refuseBound(caller: Caller): void {
   if (caller.tenantId !== undefined || caller.ownerId !== undefined)
-    throw new ProblemError(403, "missing_scope", "Keys are not managed on behalf of one tenant or owner.");
+    throw apiProblem("missing_scope", "Keys are not managed on behalf of one tenant or owner.");
 }
 
 /** One page of the keys of the caller's project: the store lists all of them, so others are passed over. */

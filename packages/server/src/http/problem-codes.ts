@@ -1,0 +1,27 @@
+/** The codes of problems that the API finds itself, with their status. Public: never renamed, only added to. */
+export const problemCodes = {
+  validation_failed: { status: 400, meaning: "The request is not as described; `errors` names each field." },
+  malformed_json: {
+    status: 400,
+    meaning: "The body is not JSON in UTF-8, or is nested deeper than 200 levels.",
+  },
+  unexpected_body: { status: 400, meaning: "The route takes no body, and what was sent would be ignored." },
+  unauthorized: { status: 401, meaning: "No key was sent, or it is unknown, expired or deleted." },
+  missing_scope: {
+    status: 403,
+    meaning: "The key is valid and has none of the scopes that the route needs.",
+  },
+  no_such_route: { status: 404, meaning: "The path is none of the API's; /openapi.json has them all." },
+  method_not_allowed: { status: 405, meaning: "The path exists, with the methods in the header `allow`." },
+  request_too_large: { status: 413, meaning: "The body of the request is over the route's limit." },
+  unsupported_media_type: { status: 415, meaning: "The body is not sent as the header `accept` says." },
+  internal: { status: 500, meaning: "A fault of the server; its log has the cause under the `request_id`." },
+  not_ready: { status: 503, meaning: "/readyz: database, schema or encryption key cannot be used." },
+  storage: { status: 503, meaning: "The database cannot be used now; try again." },
+  delivery_late: {
+    status: 503,
+    meaning: "/healthz/delivery: something due or not dispatched is older than HOOKWELL_MAX_LAG.",
+  },
+} as const satisfies Readonly<Record<string, { readonly status: number; readonly meaning: string }>>;
+
+export type ProblemCode = keyof typeof problemCodes;

@@ -1,0 +1,184 @@
+// Writes the reference pages that are made from the code; with --check it fails when one of them is stale.
+import { existsSync, globSync, readFileSync, writeFileSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { settings } from "../packages/hookwell/src/model/settings.ts";
+import { deliveryCodes, httpCodes } from "../packages/hookwell/src/send/delivery-codes.ts";
+import { problemCodes } from "../packages/server/src/http/problem-codes.ts";
+
+const root = dirname(dirname(fileURLToPath(import.meta.url)));
+const note = "<!-- Made by `npm run docs` from the code. Change the code, not this page. -->";
+
+/** A Markdown table, padded as the formatter wants it; cells are one line each. */
+function table(head: readonly string[], rows: readonly (readonly string[])[]): string {
+  const lines = [head, ...rows].map((cells) =>
+    cells.map((cell) => cell.replaceAll("|", "\\|").replaceAll("\n", " ")),
+  );
+  const widths = head.map((_, column) => Math.max(3, ...lines.map((cells) => cells[column]!.length)));
+  const write = (cells: readonly string[]): string =>
+    `| ${cells.map((cell, column) => cell.padEnd(widths[column]!)).join(" | ")} |`;
+  const rule = write(widths.map((width) => "-".repeat(width)));
+  return [write(lines[0]!), rule, ...lines.slice(1).map(write)].join("\n");
+}
+
+function configurationPage(): string {
+  const rows = settings.map((setting) => [
+    `\`${setting.name}\``,
+    `${setting.meaning}${setting.secret ? " Never printed." : ""}`,
+    setting.default,
+    setting.unit,
+    setting.readBy.map((reader) => `\`${reader}\``).join(", "),
+  ]);
+  return `${note}
+
+# Configuration
+
+Every environment variable that \`npx hookwell serve\`, \`worker\`, \`migrate\` and the reference application (\`npm
+start\`) read. An empty variable counts as absent. A value that cannot be used ends the program with exit code 2 and
+a message that names the variable. The library itself reads none of these but \`HOOKWELL_ENCRYPTION_KEYS\`, and that
+only when a store is made without keys.
+
+${table(["Variable", "Meaning", "Default", "Form", "Read by"], rows)}
+
+With \`--config hookwell.config.ts\` the instance that this module exports as \`hooks\` has its own store, networks and
+retry policy; the variables for those are then not read.
+`;
+}
+
+interface ErrorClass {
+  readonly name: string;
+  readonly parent: string;
+  readonly meaning: string;
+  readonly codes: readonly string[];
+}
+
+/** The error classes of a source file: doc comment, name, and the code literals given to \`super\`. */
+function errorClasses(file: string): ErrorClass[] {
+  const source = readFileSync(join(root, file), "utf8");
+  const pattern = /\/\*\*((?:(?!\*\/)[\s\S])*)\*\/\s*export class (\w+) extends (\w+) \{([\s\S]*?)\n\}/g;
+  return [...source.matchAll(pattern)].map(([, comment, name, parent, body]) => ({
+    name: name!,
+    parent: parent!,
+    meaning: plain(comment!),
+    codes: codesOf(name!, body!, source),
+  }));
+}
+
+function codesOf(name: string, body: string, source: string): string[] {
+  if (name === "VerificationError") {
+    const union = /export type VerificationCode =([^;]*);/.exec(source)?.[1] ?? "";
+    return [...union.matchAll(/"(\w+)"/g)].map(([, code]) => code!);
+  }
+  if (name === "ConfigurationError") return ["configuration", ...configurationCodes()];
+  const literal = (/super\(\s*"([a-z_]+)"/.exec(body) ??
+    /code = "([a-z_]+)"/.exec(body) ??
+    /,\s*"([a-z_]+)",?\s*\);/.exec(body))?.[1];
+  return literal === undefined ? [] : [literal];
+}
+
+/** The codes that are given to ConfigurationError anywhere, as its last argument. */
+function configurationCodes(): string[] {
+  const codes = new Set<string>();
+  for (const file of globSync("packages/*/src/**/*.ts", { cwd: root })) {
+    const source = readFileSync(join(root, file), "utf8");
+    for (const { index } of source.matchAll(/new ConfigurationError\(/g)) {
+      const call = callAt(source, index);
+      const code = /,\s*"([a-z_]+)",?\s*\)$/.exec(call)?.[1];
+      if (code !== undefined) codes.add(code);
+    }
+  }
+  return [...codes].sort();
+}
+
+/** The text of a call from its first letter to the parenthesis that ends it; strings are skipped. */
+function callAt(source: string, start: number): string {
+  let depth = 0;
+  for (let index = source.indexOf("(", start); index < source.length; index++) {
+    const letter = source[index]!;
+    if (letter === "(") depth++;
+    else if (letter === ")" && --depth === 0) return source.slice(start, index + 1);
+    else if (letter === '"' || letter === "`" || letter === "'") {
+      while (source[++index] !== letter) if (source[index] === "\\") index++;
+    }
+  }
+  throw new Error("A call of ConfigurationError does not end.");
+}
+
+/** A doc comment as one paragraph. */
+function plain(comment: string): string {
+  return comment
+    .split("\n")
+    .map((line) => line.replace(/^\s*\* ?/, "").trim())
+    .join(" ")
+    .replaceAll(/\{@link (?:\w+\.)?(\w+)\}/g, "`$1`")
+    .trim();
+}
+
+function errorsPage(): string {
+  const classes = [
+    ...errorClasses("packages/hookwell/src/model/errors.ts"),
+    ...errorClasses("packages/hookwell/src/send/sender.ts"),
+  ];
+  const withCodes = classes.filter(({ codes }) => codes.length > 0);
+  const libraryRows = withCodes.map(({ name, codes, meaning }) => [
+    codes.map((code) => `\`${code}\``).join(" "),
+    `\`${name}\``,
+    meaning,
+  ]);
+  const attemptRows = [...deliveryCodes, ...httpCodes].map(({ code, meaning, advice }) => [
+    `\`${code}\``,
+    meaning,
+    advice,
+  ]);
+  const apiRows = Object.entries(problemCodes).map(([code, { status, meaning }]) => [
+    `\`${code}\``,
+    String(status),
+    meaning,
+  ]);
+  return `${note}
+
+# Errors
+
+## Of the library
+
+Every error that Hookwell throws on purpose is a \`HookwellError\` with a stable \`code\`. \`isHookwellError(error)\` knows
+one, whichever copy of the package made it. The message says what happened, to which id, and what to do; it never has a
+secret. \`ValidationError\` and its kinds have \`problems\`: \`{ pointer, message }\` for each field.
+
+${table(["Code", "Class", "Meaning"], libraryRows)}
+
+## Of the REST API
+
+Answers of status 400 and above are \`application/problem+json\` (RFC 9457): \`type\` (\`urn:hookwell:error:<code>\`),
+\`title\`, \`status\`, \`detail\`, \`code\`, \`request_id\` (also in the header \`x-request-id\`), and \`errors\` with a JSON
+pointer and a message for each field. Errors of the library keep their code: validation 400, \`not_found\` 404,
+conflicts (\`revision_conflict\`, \`event_mismatch\`, \`duplicate_id\`, \`invalid_state\`) 409, \`payload_too_large\` 413,
+\`storage\`, \`schema_version\` and \`encryption_key\` 503. The API adds:
+
+${table(["Code", "Status", "Meaning"], apiRows)}
+
+## Of delivery attempts
+
+\`error_code\` of a delivery and of each attempt. All of them are retried on the schedule, but for 410.
+
+${table(["Code", "Meaning", "What to do"], attemptRows)}
+`;
+}
+
+const pages = {
+  "docs/reference/configuration.md": configurationPage(),
+  "docs/reference/errors.md": errorsPage(),
+};
+
+const check = process.argv.includes("--check");
+const stale: string[] = [];
+for (const [file, text] of Object.entries(pages)) {
+  const path = join(root, file);
+  if (existsSync(path) && readFileSync(path, "utf8") === text) continue;
+  stale.push(file);
+  if (!check) writeFileSync(path, text);
+}
+if (check && stale.length > 0) {
+  console.error(`${stale.join(", ")}: older than the code. Run \`npm run docs\` and commit the result.`);
+  process.exit(1);
+}
