@@ -42,7 +42,8 @@ export function checkHeaders(
     const message = nameProblem(name, prefixes, seen) ?? valueProblem(value);
     if (message) problems.push({ pointer: `${pointer}/${escapePointer(name)}`, message });
     seen.add(name.toLowerCase());
-    total += name.length + (typeof value === "string" ? value.length : 0);
+    // What is refused already would only add a second complaint about the same thing.
+    if (message === undefined) total += name.length + (value as string).length;
   }
   if (seen.size > limits.count)
     problems.push({ pointer, message: `must have at most ${limits.count} entries` });

@@ -76,6 +76,7 @@ export class HttpSender implements Sender {
   readonly #makeAgent: (pipelining: 0 | 1) => Agent;
   /** Opens a connection for each request; made when first needed. */
   #fresh: Agent | undefined;
+  #closing: Promise<void> | undefined;
   readonly #host: ExchangeHost;
   readonly #bySignal = new WeakMap<AbortSignal, Set<Exchange>>();
 
@@ -148,8 +149,15 @@ export class HttpSender implements Sender {
   }
 
   /** Lets running exchanges end and closes idle connections; a dispatcher that was given stays open. */
-  async close(): Promise<void> {
-    await Promise.all([this.#pool?.close(), this.#fresh?.close()]);
+  close(): Promise<void> {
+    this.#closing ??= this.#close();
+    return this.#closing;
+  }
+
+  async #close(): Promise<void> {
+    await this.#pool?.close();
+    // An exchange that ran on the pool may have been sent again here meanwhile.
+    await this.#fresh?.close();
     this.#deadlines.close();
   }
 
