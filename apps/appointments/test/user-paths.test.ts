@@ -221,7 +221,7 @@ describe.each(dialects)("on %s", (dialect) => {
     }));
     const answer = await world.admin.post("/v1/users/import", { users });
     expect(answer.status).toBe(201);
-    const ids: string[] = answer.body.users.map((user: { id: string }) => user.id);
+    const ids = answer.body.users.map((user) => user.id);
     const events = (await world.events()).filter((event) =>
       ids.includes(event.subject!.slice("user:".length)),
     );
@@ -251,7 +251,7 @@ describe.each(dialects)("on %s", (dialect) => {
       ],
     });
     expect(invalid.status).toBe(400);
-    expect(invalid.body.errors.map((error: { pointer: string }) => error.pointer).sort()).toEqual([
+    expect(invalid.body.errors.map((error) => error.pointer).sort()).toEqual([
       "/users/1/email",
       "/users/1/name",
       "/users/2/name",
@@ -315,6 +315,6 @@ describe.each(dialects)("on %s", (dialect) => {
     expect(events.slice(1).map((event) => event.actor)).toEqual(
       keys.map(({ id }) => ({ type: "api_key", id })),
     );
-    expect(events[0]!.actor?.id).not.toBe(keys[0].id);
+    expect(events[0]!.actor?.id).not.toBe(keys[0]?.id);
   });
 });

@@ -26,15 +26,17 @@ interface Operation {
 }
 
 /** SCIM attribute names are case-insensitive: lower case -> what it sets. */
-const attributes: Readonly<Record<string, (value: unknown, before: User) => UserChanges>> = {
-  active: (value, before) => activeChange(readBoolean(value), before),
-  username: (value, before) => emailChange(value, "userName", before),
-  displayname: (value) => ({ name: readName(value, "displayName") }),
-  name: (value) => ({ name: nameOf(value) }),
-  "name.formatted": (value) => ({ name: readName(value, "name.formatted") }),
-  emails: (value, before) => emailChange(primaryEmail(value), "emails", before),
-  "emails.value": (value, before) => emailChange(value, "emails.value", before),
-};
+const attributes = new Map<string, (value: unknown, before: User) => UserChanges>(
+  Object.entries({
+    active: (value, before) => activeChange(readBoolean(value), before),
+    username: (value, before) => emailChange(value, "userName", before),
+    displayname: (value) => ({ name: readName(value, "displayName") }),
+    name: (value) => ({ name: nameOf(value) }),
+    "name.formatted": (value) => ({ name: readName(value, "name.formatted") }),
+    emails: (value, before) => emailChange(primaryEmail(value), "emails", before),
+    "emails.value": (value, before) => emailChange(value, "emails.value", before),
+  }),
+);
 
 /** A value filter on e-mails, such as `emails[type eq "work"].value`: the record has one address, so any names it. */
 const filteredEmails = /^emails\[[^\]]*\](\.value)?$/;
@@ -61,11 +63,11 @@ export function scimChanges(operations: readonly Operation[], before: User): Use
   for (const operation of operations) {
     const now = { ...before, ...changes };
     for (const [attribute, value] of targets(operation)) {
-      const set = attributes[attribute];
+      const set = attributes.get(attribute);
       if (set === undefined)
         throw new ScimPatchError(
           "invalidPath",
-          `${JSON.stringify(attribute)} is not an attribute of a user here.`,
+          `${JSON.stringify(attribute.slice(0, 80))} is not an attribute of a user here.`,
         );
       changes = { ...changes, ...set(value, now) };
     }
@@ -76,7 +78,10 @@ export function scimChanges(operations: readonly Operation[], before: User): Use
 function targets({ op, path, value }: Operation): [string, unknown][] {
   if (op === "remove") {
     if (path === undefined) throw new ScimPatchError("noTarget", "remove needs a path.");
-    throw new ScimPatchError("mutability", `${JSON.stringify(path)} cannot be removed; every user has one.`);
+    throw new ScimPatchError(
+      "mutability",
+      `${JSON.stringify(path.slice(0, 80))} cannot be removed; every user has one.`,
+    );
   }
   if (value === undefined) throw new ScimPatchError("invalidValue", `${op} needs a value.`);
   if (path !== undefined) return [[filteredEmails.test(path) ? emailsPath(path) : path, value]];

@@ -1,8 +1,24 @@
+/** The fields of any answer that tests look at: each is there in some answers only. */
+export interface AnsweredBody {
+  readonly id: string;
+  readonly tenant_id: string | null;
+  readonly email: string;
+  readonly name: string;
+  readonly status: string | number;
+  readonly updated_at: string;
+  readonly code: string;
+  readonly errors: readonly { readonly pointer: string; readonly message: string }[];
+  readonly key: string;
+  readonly secret: string;
+  readonly items: readonly (AnsweredBody & { readonly type: string; readonly json_schema: object })[];
+  readonly users: readonly AnsweredBody[];
+  readonly next_cursor: string | null;
+}
+
 export interface Answered {
   readonly status: number;
   readonly headers: Headers;
-  // biome-ignore lint/suspicious/noExplicitAny: tests look into bodies of every shape
-  readonly body: any;
+  readonly body: AnsweredBody;
 }
 
 /** Speaks JSON over real HTTP with one key. */

@@ -17,12 +17,16 @@ export type TestDialect = (typeof dialects)[number];
 export interface WorldOptions {
   readonly worker?: boolean;
   readonly retry?: RetryPolicyInput;
+  /** Keeps the receiver page's own two subscriptions. Default: they are deleted, so that they add no deliveries. */
+  readonly keepReceiver?: boolean;
 }
 
 /** The whole application on a database of its own, reached over HTTP. */
 export interface World extends AsyncDisposable {
   readonly url: string;
   readonly dialect: TestDialect;
+  /** Where the application keeps its files. */
+  readonly directory: string;
   readonly db: AppDatabase;
   readonly hooks: AppHooks;
   /** Every line that was logged. */
@@ -76,14 +80,15 @@ export async function openWorld(dialect: TestDialect, options: WorldOptions = {}
     apiKey,
   });
   const admin = clientOf(running.url, apiKey);
-  const subscriptions = await hooks.subscriptions.list({ projectId: "live" });
-  // The receiver page's own subscriptions would add deliveries that the tests do not speak of.
-  for (const subscription of subscriptions.items) await hooks.subscriptions.delete(subscription.id);
+  if (!options.keepReceiver)
+    for (const subscription of (await hooks.subscriptions.list({ projectId: "live" })).items)
+      await hooks.subscriptions.delete(subscription.id);
   let made = 0;
 
   const world: World = {
     url: running.url,
     dialect,
+    directory: place.directory,
     db: opened.db,
     hooks,
     log,

@@ -1,0 +1,264 @@
+import { type ChildProcess, spawn } from "node:child_process";
+import { once } from "node:events";
+import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from "node:fs";
+import { createServer } from "node:net";
+import { tmpdir } from "node:os";
+import { delimiter, join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { afterEach, describe, expect, test } from "vitest";
+import { freshPostgres } from "../../../packages/hookwell/test/support/databases.ts";
+
+const root = fileURLToPath(new URL("../../..", import.meta.url));
+const { scripts } = JSON.parse(readFileSync(join(root, "package.json"), "utf8")) as {
+  scripts: { start: string };
+};
+const encryptionKeys = `k1:${Buffer.alloc(32, 7).toString("base64")}`;
+
+const cleanups: (() => unknown)[] = [];
+afterEach(async () => {
+  for (const cleanup of cleanups.splice(0).reverse()) await cleanup();
+});
+
+function directory(): string {
+  const path = mkdtempSync(join(tmpdir(), "hookwell-start-"));
+  cleanups.push(() => rmSync(path, { recursive: true, force: true }));
+  return path;
+}
+
+/** A process that runs the start script the way npm does, but for its look at what is installed. */
+class Started {
+  readonly child: ChildProcess;
+  output = "";
+  #changed = (): void => {};
+  constructor(environment: Record<string, string>) {
+    const inherited = Object.entries(process.env).filter(
+      ([name]) => !/^(HOOKWELL_|DATABASE_URL|PORT$|HOST$|NODE_)/.test(name),
+    );
+    this.child = spawn("/bin/sh", ["-c", scripts.start], {
+      cwd: root,
+      env: {
+        ...Object.fromEntries(inherited),
+        PATH: [join(root, "node_modules/.bin"), process.env.PATH].join(delimiter),
+        PORT: "0",
+        HOST: "127.0.0.1",
+        ...environment,
+      },
+      stdio: ["ignore", "pipe", "pipe"],
+    });
+    for (const stream of [this.child.stdout!, this.child.stderr!])
+      stream.setEncoding("utf8").on("data", (text: string) => {
+        this.output += text;
+        this.#changed();
+      });
+    this.child.on("exit", () => this.#changed());
+    cleanups.push(() => this.child.exitCode ?? this.child.kill("SIGKILL"));
+  }
+
+  /** The output, once it has the text. */
+  async said(text: string): Promise<string> {
+    while (!this.output.includes(text)) {
+      if (this.child.exitCode !== null) throw new Error(`It ended without saying "${text}":\n${this.output}`);
+      await new Promise<void>((resolve) => {
+        this.#changed = resolve;
+      });
+    }
+    return this.output;
+  }
+
+  async ended(): Promise<number | null> {
+    if (this.child.exitCode === null && this.child.signalCode === null) await once(this.child, "close");
+    return this.child.exitCode;
+  }
+}
+
+const started = (environment: Record<string, string>) => new Started(environment);
+const addressIn = (output: string): string => /Received webhooks\s+(\S+)\/receiver/.exec(output)![1]!;
+const commandsIn = (output: string): string[] =>
+  output.split("\n").filter((line) => line.startsWith("curl "));
+
+async function shell(script: string, environment: Record<string, string> = {}): Promise<string> {
+  const child = spawn("/bin/sh", ["-e"], {
+    stdio: ["pipe", "pipe", "pipe"],
+    env: { ...process.env, ...environment },
+  });
+  let output = "";
+  for (const stream of [child.stdout, child.stderr])
+    stream.setEncoding("utf8").on("data", (text: string) => {
+      output += text;
+    });
+  child.stdin.end(script);
+  const [code] = await once(child, "close");
+  if (code !== 0) throw new Error(`The shell ended with ${code}:\n${output}`);
+  return output;
+}
+
+const count = (text: string, part: string): number => text.split(part).length - 1;
+
+async function receiverPage(url: string, holds: (text: string) => boolean): Promise<string> {
+  for (;;) {
+    const text = await (await fetch(`${url}/receiver`)).text();
+    if (holds(text)) return text;
+    await new Promise((resolve) => setImmediate(resolve));
+  }
+}
+
+async function place(dialect: "sqlite" | "postgres"): Promise<Record<string, string>> {
+  const HOOKWELL_DATA_DIR = join(directory(), "not", "there", "yet");
+  if (dialect === "sqlite") return { HOOKWELL_DATA_DIR };
+  const { url, drop } = await freshPostgres();
+  cleanups.push(drop);
+  return { HOOKWELL_DATA_DIR, DATABASE_URL: url, HOOKWELL_ENCRYPTION_KEYS: encryptionKeys };
+}
+
+describe.each(["sqlite", "postgres"] as const)("npm start on %s", (dialect) => {
+  test("the printed commands show three verified webhooks, Ctrl-C ends with 0, and a second start keeps everything", async () => {
+    const environment = await place(dialect);
+    const first = started(environment);
+    const output = await first.said("Stop with Ctrl-C");
+    const url = addressIn(output);
+    const key = /^ {2}(hwk_\S+)$/m.exec(output)![1]!;
+    expect(await (await fetch(`${url}/healthz`)).json()).toEqual({ status: "ok" });
+    expect(output).toMatch(/Development mode/);
+
+    const commands = commandsIn(output);
+    expect(commands).toHaveLength(3);
+    const answers = await shell(commands.join("\n"));
+    expect(answers).toContain('"name":"Ada Lovelace"');
+    expect(answers).toContain('"name":"Ada King"');
+    expect(answers).toContain('"status":"suspended"');
+    const page = await receiverPage(url, (text) => count(text, "<article") === 3);
+    for (const type of ["user.created", "user.updated", "user.deactivated"])
+      expect(count(page, `<h2>${type}</h2>`)).toBe(1);
+    expect(count(page, "Standard Webhooks signature verified")).toBe(3);
+    expect(count(page, "Body signature verified")).toBe(3);
+    expect(count(page, ">First time<")).toBe(3);
+
+    const authorization = `Bearer ${key}`;
+    const catalogue = await fetch(`${url}/hookwell/v1/catalogue`, { headers: { authorization } });
+    expect(
+      ((await catalogue.json()) as { items: { type: string }[] }).items.map(({ type }) => type).sort(),
+    ).toEqual(["user.created", "user.deactivated", "user.updated"]);
+
+    // Twice, as one Ctrl-C under npm arrives.
+    first.child.kill("SIGINT");
+    first.child.kill("SIGINT");
+    expect(await first.ended()).toBe(0);
+
+    const second = started(environment);
+    const again = await second.said("Stop with Ctrl-C");
+    expect(again).not.toContain(key);
+    expect(again).not.toContain("hwk_");
+    const newUrl = addressIn(again);
+    const users = await fetch(`${newUrl}/v1/users`, { headers: { authorization } });
+    expect(((await users.json()) as { items: { name: string }[] }).items.map(({ name }) => name)).toContain(
+      "Ada King",
+    );
+    expect(count(await receiverPage(newUrl, () => true), "<article")).toBe(3);
+    // Its own commands work too, on the new port, with the key in the shell; and their webhooks verify.
+    expect(commandsIn(again)).toHaveLength(3);
+    await shell(commandsIn(again).join("\n"), { HOOKWELL_API_KEY: key });
+    const whole = await receiverPage(newUrl, (text) => count(text, "<article") === 6);
+    expect(count(whole, "Standard Webhooks signature verified")).toBe(6);
+    expect(count(whole, "Body signature verified")).toBe(6);
+    second.child.kill("SIGTERM");
+    expect(await second.ended()).toBe(0);
+  });
+});
+
+test("each command works alone, in a shell of its own", async () => {
+  const { child, output, url } = await running(await place("sqlite"));
+  for (const command of commandsIn(output)) await shell(command);
+  expect(count(await receiverPage(url, (text) => count(text, "<article") === 3), "NOT verified")).toBe(0);
+  child.kill("SIGINT");
+});
+
+async function running(environment: Record<string, string>) {
+  const process = started(environment);
+  const output = await process.said("Stop with Ctrl-C");
+  return { child: process.child, output, url: addressIn(output), ended: () => process.ended() };
+}
+
+test("a key that the operator chose is never printed, is valid for both APIs, and mends a lost one", async () => {
+  const environment = await place("sqlite");
+  const lost = await running(environment);
+  lost.child.kill("SIGTERM");
+  await lost.ended();
+  const chosen = "operator-chose-this-key-0001";
+  const { output, url, child } = await running({ ...environment, HOOKWELL_API_KEY: chosen });
+  expect(output).not.toContain(chosen);
+  for (const path of ["/v1/users/me", "/hookwell/v1/subscriptions"])
+    expect((await fetch(url + path, { headers: { authorization: `Bearer ${chosen}` } })).status).toBe(200);
+  child.kill("SIGTERM");
+});
+
+test("no secret is readable by others, and none is in the output", async () => {
+  const environment = await place("sqlite");
+  const { output, child, ended } = await running(environment);
+  await shell(commandsIn(output).join("\n"));
+  child.kill("SIGINT");
+  await ended();
+  const dataDir = environment.HOOKWELL_DATA_DIR!;
+  const secretFiles = readdirSync(dataDir).filter(
+    (name) => !name.startsWith("hookwell.db") || name.endsWith("key"),
+  );
+  expect(secretFiles.length).toBeGreaterThanOrEqual(2);
+  for (const name of secretFiles)
+    expect([name, statSync(join(dataDir, name)).mode & 0o077]).toEqual([name, 0]);
+  expect(output).not.toContain("whsec_");
+});
+
+test("HOOKWELL_WORKER=off captures and sends nothing, until a worker runs", async () => {
+  const environment = await place("sqlite");
+  const waiting = await running({ ...environment, HOOKWELL_WORKER: "off" });
+  expect(waiting.output).toContain("HOOKWELL_WORKER=off");
+  await shell(commandsIn(waiting.output).join("\n"));
+  const key = /^ {2}(hwk_\S+)$/m.exec(waiting.output)![1]!;
+  const events = await fetch(`${waiting.url}/hookwell/v1/events`, {
+    headers: { authorization: `Bearer ${key}` },
+  });
+  const states = ((await events.json()) as { items: { state: string }[] }).items.map(({ state }) => state);
+  expect(states).toEqual(["new", "new", "new", "new"]);
+  expect(await receiverPage(waiting.url, () => true)).toContain("Nothing yet");
+  waiting.child.kill("SIGINT");
+  expect(await waiting.ended()).toBe(0);
+  const { url, child } = await running(environment);
+  const page = await receiverPage(url, (text) => count(text, "<article") === 3);
+  expect(count(page, "NOT verified")).toBe(0);
+  child.kill("SIGINT");
+});
+
+test("a port that is in use is said, with what to do, and the exit code is 1", async () => {
+  const server = createServer();
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  cleanups.push(() => server.close());
+  const { port } = server.address() as { port: number };
+  const environment = await place("sqlite");
+  const process = started({ ...environment, PORT: String(port) });
+  expect(await process.ended()).toBe(1);
+  expect(process.output).toContain(String(port));
+  expect(process.output).toMatch(/PORT/);
+  expect(process.output).not.toMatch(/\n\s+at /);
+  // The failed start made no key that nobody saw.
+  const { output } = await running(environment);
+  expect(output).toContain("hwk_");
+});
+
+test.each([
+  [
+    "PostgreSQL without an encryption key",
+    { DATABASE_URL: "postgres://nobody@127.0.0.1:1/none" },
+    /npm run hookwell -- keys generate/,
+  ],
+  [
+    "a database that is not there",
+    { DATABASE_URL: "postgres://nobody:hunter2@127.0.0.1:1/none", HOOKWELL_ENCRYPTION_KEYS: encryptionKeys },
+    /127\.0\.0\.1:1|ECONNREFUSED/,
+  ],
+  ["a port that is none", { PORT: "eighty" }, /PORT/],
+])("%s is refused with a message that says what to do", async (_, environment, message) => {
+  const process = started({ HOOKWELL_DATA_DIR: directory(), ...environment });
+  expect(await process.ended()).toBe(1);
+  expect(process.output).toMatch(message);
+  expect(process.output).not.toContain("hunter2");
+  expect(process.output).not.toMatch(/\n\s+at /);
+});
