@@ -45,7 +45,8 @@ export function manageSubscriptions<Tx>(parts: SubscriptionParts): Subscriptions
       const given = { ...input, projectId: input.projectId ?? visibility.projectId ?? parts.project };
       const checked = checkedChanges(given, endpoints, [
         () => {
-          if (given.url === undefined) throw new InvalidIdentifierError("url", "is required");
+          if (given.url === undefined || given.url === null)
+            throw new InvalidIdentifierError("url", "is required");
         },
         () => checkName(given.projectId, "projectId"),
         () => given.tenantId === undefined || checkName(given.tenantId, "tenantId"),
@@ -97,10 +98,16 @@ export function manageSubscriptions<Tx>(parts: SubscriptionParts): Subscriptions
 }
 
 type Given<T> = { [K in keyof T]?: Exclude<T[K], undefined> };
+type Present<T> = { [K in keyof T]?: NonNullable<T[K]> };
 
 /** Without the keys whose value is undefined. */
 function givenOnly<T extends object>(values: T): Given<T> {
   return Object.fromEntries(Object.entries(values).filter(([, value]) => value !== undefined)) as Given<T>;
+}
+
+/** Without the keys that say nothing: plain JavaScript may create with null. */
+function presentOnly<T extends object>(values: T): Present<T> {
+  return Object.fromEntries(Object.entries(values).filter(([, value]) => value != null)) as Present<T>;
 }
 
 function newSubscription(id: string, secret: string, input: SubscriptionInput): NewSubscription {
@@ -112,7 +119,7 @@ function newSubscription(id: string, secret: string, input: SubscriptionInput): 
     secret,
     eventTypes: input.eventTypes ?? [],
     ordering: input.ordering ?? "none",
-    ...givenOnly({
+    ...presentOnly({
       tenantId: input.tenantId,
       ownerId: input.ownerId,
       fields: input.fields,

@@ -33,6 +33,10 @@ export function checkedChanges<Changes extends SubscriptionChanges>(
     };
   checkAll([
     ...more,
+    () => {
+      for (const name of ["url", "eventTypes", "ordering"] as const)
+        if (changes[name] === null) throw new InvalidIdentifierError(name, "cannot be removed");
+    },
     when(changes.url, (given) => {
       url = checkUrl(given, network.guard);
     }),

@@ -144,6 +144,9 @@ describe("subscriptions later", () => {
     await expect(hooks.subscriptions.update(id, { url: "http://[::1]/" })).rejects.toThrow(
       BlockedAddressError,
     );
+    await expect(hooks.subscriptions.update(id, { eventTypes: null as never })).rejects.toThrow(
+      ValidationError,
+    );
     expect(await hooks.subscriptions.get(id)).toEqual(changed);
   });
 
