@@ -1,3 +1,5 @@
+export type { AsyncScope, StoreHarness, StoreUnderTest, TestRunner } from "./contract/harness.ts";
+export { storeContract } from "./contract/store-contract.ts";
 export {
   type Answer,
   type AnswerParts,

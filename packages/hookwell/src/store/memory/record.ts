@@ -50,7 +50,7 @@ function endOfClaim(state: MemoryState, row: DeliveryRow, outcome: Outcome, now:
   const free: DeliveryRow = defined({ ...row, lease: undefined, updatedAt: now });
   switch (outcome.kind) {
     case "delivered":
-      return { ...free, status: "delivered", success: stored(outcome.exchange), deliveredAt: now };
+      return { ...free, status: "delivered", success: success(outcome.exchange), deliveredAt: now };
     case "released":
       return { ...free, attempts: row.attempts - 1, dueAt: row.nextAttemptAt };
     case "retry": {
@@ -91,6 +91,12 @@ function stored(exchange: Exchange): Exchange {
     error: exchange.error === undefined ? undefined : storable(exchange.error),
     excerpt: exchange.excerpt === undefined ? undefined : storable(exchange.excerpt),
   });
+}
+
+/** What is kept of a success: no excerpt, so that it needs no row of its own. */
+function success(exchange: Exchange): Exchange {
+  const { startedAt, durationMs, statusCode } = stored(exchange);
+  return defined<Exchange>({ startedAt, durationMs, statusCode });
 }
 
 function log(state: MemoryState, row: DeliveryRow, exchange: Exchange): void {

@@ -62,7 +62,7 @@ function validSecrets(endpoint: EndpointRow, now: number): string[] {
 }
 
 function bytesOf(state: MemoryState, row: DeliveryRow): Uint8Array {
-  return state.bodies.get(bodyKey(row.projectId, row.eventId, row.variant))!.bytes.slice();
+  return Uint8Array.from(state.bodies.get(bodyKey(row.projectId, row.eventId, row.variant))!.bytes);
 }
 
 /** A row as management shows it. */

@@ -1,0 +1,57 @@
+import { captureRules } from "./capture-rules.ts";
+import { claimRules } from "./claim-rules.ts";
+import { dispatchRules } from "./dispatch-rules.ts";
+import { endpointRules } from "./endpoint-rules.ts";
+import type { StoreHarness, TestRunner } from "./harness.ts";
+import { keyRules } from "./key-rules.ts";
+import { laneRules } from "./lane-rules.ts";
+import { listRules } from "./list-rules.ts";
+import { managementRules } from "./management-rules.ts";
+import { matchingRules } from "./matching-rules.ts";
+import { outcomeRules } from "./outcome-rules.ts";
+import { referenceRules } from "./reference-rules.ts";
+import type { Rule } from "./rule.ts";
+import { StoreWorld } from "./store-world.ts";
+import { textRules } from "./text-rules.ts";
+import { transactionRules } from "./transaction-rules.ts";
+import { upkeepRules } from "./upkeep-rules.ts";
+
+const chapters: Readonly<Record<string, (rule: Rule) => void>> = {
+  "reference methods": referenceRules,
+  claims: claimRules,
+  lanes: laneRules,
+  outcomes: outcomeRules,
+  endpoints: endpointRules,
+  capture: captureRules,
+  transactions: transactionRules,
+  matching: matchingRules,
+  dispatch: dispatchRules,
+  management: managementRules,
+  lists: listRules,
+  texts: textRules,
+  upkeep: upkeepRules,
+  "API keys": keyRules,
+};
+
+/** Runs every rule of the store contract on stores that the harness makes. */
+export function storeContract(name: string, harness: StoreHarness, runner: TestRunner): void {
+  runner.describe(`store contract: ${name}`, () => {
+    for (const [chapter, rules] of Object.entries(chapters))
+      runner.describe(chapter, () => {
+        rules((rule, body) => {
+          runner.test(rule, () => runRule(harness, body));
+        });
+      });
+  });
+}
+
+async function runRule(harness: StoreHarness, body: (world: StoreWorld) => Promise<void>): Promise<void> {
+  const world = new StoreWorld();
+  let made = 0;
+  world.use(await harness.make({ now: world.now, idFunc: () => `end_${++made}` }));
+  try {
+    await body(world);
+  } finally {
+    await world.subject.close();
+  }
+}
