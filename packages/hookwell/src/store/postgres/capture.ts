@@ -1,0 +1,148 @@
+import { type Program, runProgram } from "../../adapters/seam.ts";
+import { EventMismatchError, RevisionConflictError, StorageError } from "../../model/errors.ts";
+import type { CaptureInput, CaptureResult } from "../../model/event.ts";
+import { type CaptureTexts, captureTexts } from "./capture-sql.ts";
+import type { Database } from "./database.ts";
+import { integer, text } from "./rows.ts";
+
+/** Beyond so many matches, fan-out `emit` leaves the event to the dispatcher. */
+const mostEmitMatches = 1_000;
+/** Statements that another transaction's uncommitted or just pruned event may make necessary. */
+const mostTries = 4;
+
+type Outcome = "inserted" | "duplicate" | "mismatch" | "conflict" | "unknown";
+
+/**
+ * Writes events, all or none. One new event costs one INSERT. Whatever that does not write is looked at by a
+ * second statement, which sees what was committed meanwhile. No statement fails on a conflict, so the
+ * transaction stays usable; a refusal that only shows when other events of the call are written takes those
+ * back.
+ */
+export function* capture(
+  schema: string,
+  inputs: readonly CaptureInput[],
+  now: string | null,
+): Program<CaptureResult[]> {
+  const texts = captureTexts(schema);
+  const refused = refusedByTheCallItself(inputs);
+  const repeats = repeatsWithin(inputs);
+  const written: CaptureInput[] = [];
+  const outcomes = new Map<number, Outcome>();
+  let open = inputs.map((input, ord) => ({ input, ord })).filter(({ ord }) => !repeats.has(ord));
+  if (refused) open = open.filter(({ ord }) => ord < refused.ord);
+
+  for (let tries = 0; open.length > 0; tries++) {
+    if (tries === mostTries)
+      throw new StorageError(`Event ${open[0]!.input.id} could not be written; try again.`);
+    const rows = yield statement(texts, open, now, { first: tries === 0, dry: refused !== undefined });
+    for (const row of rows) outcomes.set(integer(row, "ord"), text(row, "outcome") as Outcome);
+    const bad = open.find(({ ord }) => ["mismatch", "conflict"].includes(outcomes.get(ord) ?? ""));
+    if (bad) {
+      if (written.length > 0) yield texts.takeBack(written);
+      throw refusal(bad.input, outcomes.get(bad.ord)!);
+    }
+    if (refused) break;
+    written.push(...open.filter(({ ord }) => outcomes.get(ord) === "inserted").map(({ input }) => input));
+    open = open.filter(({ ord }) => !["inserted", "duplicate"].includes(outcomes.get(ord) ?? ""));
+  }
+  if (refused) throw refused.error;
+  return inputs.map((input, ord) => ({
+    id: input.id,
+    duplicate: repeats.has(ord) || outcomes.get(ord) === "duplicate",
+  }));
+}
+
+interface Numbered {
+  readonly input: CaptureInput;
+  readonly ord: number;
+}
+
+function statement(
+  texts: CaptureTexts,
+  open: readonly Numbered[],
+  now: string | null,
+  { first, dry }: { first: boolean; dry: boolean },
+) {
+  const single = first && !dry && open.length === 1 && open[0]!.input.fanOut === undefined;
+  const events = open.map(({ input, ord }) => eventJson(input, ord));
+  const parameter = single ? { now, ...events[0] } : { now, dry, most: mostEmitMatches, events };
+  const sql = single ? texts.one : open.some(({ input }) => input.fanOut) ? texts.fanOut : texts.many;
+  return { text: sql, params: [JSON.stringify(parameter)] };
+}
+
+/** Data and bodies travel as JSON strings inside the JSON, so that their own text stays exact. */
+function eventJson(input: CaptureInput, ord: number) {
+  const { audience, fanOut } = input;
+  return {
+    ord,
+    project_id: input.projectId,
+    id: input.id,
+    type: input.type,
+    tenant_id: input.tenantId ?? "",
+    subject: input.subject ?? null,
+    revision: input.revision ?? null,
+    actor: input.actor ? JSON.stringify({ type: input.actor.type, id: input.actor.id }) : null,
+    audience: audience ? JSON.stringify(audience) : null,
+    occurred_at: input.occurredAt.getTime(),
+    data: input.data,
+    content_hash: input.contentHash,
+    route: input.route,
+    ...(fanOut && {
+      body: fanOut.body,
+      filters: fanOut.filters,
+      operational: fanOut.operational === true,
+    }),
+  };
+}
+
+/** The first event that an earlier one of the same call makes impossible. */
+function refusedByTheCallItself(
+  inputs: readonly CaptureInput[],
+): { readonly ord: number; readonly error: Error } | undefined {
+  const hashes = new Map<string, string>();
+  const revisions = new Set<string>();
+  for (const [ord, input] of inputs.entries()) {
+    const key = JSON.stringify([input.projectId, input.id]);
+    const hash = hashes.get(key);
+    if (hash !== undefined) {
+      if (hash !== input.contentHash) return { ord, error: refusal(input, "mismatch") };
+      continue;
+    }
+    hashes.set(key, input.contentHash);
+    if (input.subject === undefined || input.revision === undefined) continue;
+    const used = JSON.stringify([input.projectId, input.tenantId ?? "", input.subject, input.revision]);
+    if (revisions.has(used)) return { ord, error: refusal(input, "conflict") };
+    revisions.add(used);
+  }
+  return undefined;
+}
+
+/** Positions of events that an earlier one of the same call repeats word for word. */
+function repeatsWithin(inputs: readonly CaptureInput[]): ReadonlySet<number> {
+  const known = new Set<string>();
+  const repeats = new Set<number>();
+  for (const [ord, input] of inputs.entries()) {
+    const key = JSON.stringify([input.projectId, input.id]);
+    if (known.has(key)) repeats.add(ord);
+    known.add(key);
+  }
+  return repeats;
+}
+
+function refusal(input: CaptureInput, outcome: Outcome): Error {
+  return outcome === "mismatch"
+    ? new EventMismatchError(input.id)
+    : new RevisionConflictError(input.subject ?? "", input.revision ?? 0);
+}
+
+/** Capture in a transaction of its own. */
+export async function runCapture(
+  db: Database,
+  inputs: readonly CaptureInput[],
+  now: string | null,
+): Promise<CaptureResult[]> {
+  // A single event is whole in each statement, so it needs no transaction around them.
+  if (inputs.length === 1)
+    return await runProgram(capture(db.schema, inputs, now), (statement) => db.run(statement));
+  return await db.transaction((run) => runProgram(capture(db.schema, inputs, now), run));
+}

@@ -1,0 +1,135 @@
+import { nowSql, textsFor } from "./database.ts";
+
+interface ClaimTexts {
+  /** $1 now. Readies lanes whose next due time has come, and those that capture left a note about. */
+  readonly wake: string;
+  /** $1 now, $2 limit, $3 cursor, $4 room, $5 rooms (JSON object), $6 lease in ms. */
+  readonly take: string;
+  /** $1 lanes (JSON array). */
+  readonly lock: string;
+  /** $1 now, $2 lanes (JSON array). */
+  readonly sleep: string;
+}
+
+/** Lanes readied, and empty lanes reported, by one claim. */
+const mostLanes = 1_000;
+
+export const claimTexts = textsFor((s): ClaimTexts => {
+  const wake = `WITH t AS MATERIALIZED (
+  SELECT ${nowSql("$1")} AS now
+), due AS MATERIALIZED (
+  SELECT l.subscription_id FROM ${s}.lane l
+  WHERE NOT l.ready AND l.held = 0 AND l.next_due <= (SELECT now FROM t)
+  ORDER BY l.next_due LIMIT ${mostLanes}
+  FOR UPDATE SKIP LOCKED
+), noted AS MATERIALIZED (
+  SELECT w.id, l.subscription_id
+  FROM ${s}.lane_wake w JOIN ${s}.lane l ON l.subscription_id = w.subscription_id
+  LIMIT ${mostLanes}
+  FOR UPDATE SKIP LOCKED
+), heard AS (
+  DELETE FROM ${s}.lane_wake w USING noted WHERE w.id = noted.id
+)
+UPDATE ${s}.lane l
+SET ready = coalesce(l.hold_until, 0) <= (SELECT now FROM t),
+  next_due = CASE WHEN coalesce(l.hold_until, 0) > (SELECT now FROM t) THEN l.hold_until END
+FROM (SELECT subscription_id FROM due UNION SELECT subscription_id FROM noted) AS w
+WHERE l.subscription_id = w.subscription_id`;
+
+  return { wake, take: takeSql(s), lock: lockSql(s), sleep: sleepSql(s) };
+});
+
+/**
+ * The turn rule. `first` walks the ready lanes in id order after the cursor and takes the head of each until the
+ * limit; then each turn takes the next row of every lane that still has one and has room. Every row is one probe of
+ * (subscription_id, due_at, id) where pending, so the cost is that of the rows taken and of the ready lanes passed.
+ * MATERIALIZED, because a planner may otherwise run a subquery with FOR UPDATE SKIP LOCKED LIMIT again for each row.
+ */
+function takeSql(s: string): string {
+  const ready = (lap: number, after: string): string =>
+    `(SELECT l.subscription_id, ${lap} AS lap FROM ${s}.lane l
+      WHERE l.ready AND l.held = 0 AND l.subscription_id ${after} (SELECT cursor FROM t)
+      ORDER BY l.subscription_id)`;
+  const next = (lane: string, after: string): string =>
+    `SELECT d.id, d.due_at FROM ${s}.delivery d
+    WHERE d.subscription_id = ${lane} AND d.status = 'pending' AND d.due_at <= (SELECT now FROM t)${after}
+    ORDER BY d.due_at, d.id LIMIT 1
+    FOR UPDATE SKIP LOCKED`;
+  return `WITH RECURSIVE t AS MATERIALIZED (
+  SELECT ${nowSql("$1")} AS now, $2::text::int AS most, $3::text COLLATE "C" AS cursor, $4::text::int AS room,
+    $5::text::jsonb AS rooms, $6::text::bigint AS lease
+), first AS MATERIALIZED (
+  SELECT lane.subscription_id, lane.lap, lane.room, d.id, d.due_at
+  FROM (
+    SELECT r.subscription_id, r.lap,
+      coalesce(((SELECT rooms FROM t) ->> r.subscription_id)::int, (SELECT room FROM t)) AS room
+    FROM (${ready(0, ">")}
+    UNION ALL
+    ${ready(1, "<=")}) AS r
+  ) AS lane
+  CROSS JOIN LATERAL (
+    ${next("lane.subscription_id", "")}
+  ) AS d
+  WHERE lane.room > 0
+  LIMIT (SELECT most FROM t)
+), turns AS (
+  SELECT f.subscription_id, f.lap, f.room, f.id, f.due_at, 1 AS turn, count(*) OVER () AS total FROM first f
+  UNION ALL
+  SELECT r.subscription_id, r.lap, r.room, d.id, d.due_at, r.turn + 1, r.total + count(*) OVER ()
+  FROM turns r
+  CROSS JOIN LATERAL (
+    ${next("r.subscription_id", " AND (d.due_at, d.id) > (r.due_at, r.id)")}
+  ) AS d
+  WHERE r.total < (SELECT most FROM t) AND r.turn < r.room
+), picked AS MATERIALIZED (
+  SELECT turns.id, turns.subscription_id, turns.turn, turns.lap FROM turns
+  ORDER BY turns.turn, turns.lap, turns.subscription_id
+  LIMIT (SELECT most FROM t)
+), claimed AS (
+  UPDATE ${s}.delivery d
+  SET due_at = t.now + t.lease, lease_until = t.now + t.lease, lease_token = gen_random_uuid()::text,
+    attempts = d.attempts + 1
+  FROM picked, t WHERE d.id = picked.id
+  RETURNING d.id, d.lease_token, picked.subscription_id, picked.turn, picked.lap
+), passed AS (
+  SELECT max(f.lap) AS lap, max(f.subscription_id) FILTER (WHERE f.lap = (SELECT max(lap) FROM first)) AS lane,
+    count(*) >= (SELECT most FROM t) AS stopped
+  FROM first f
+), empty AS (
+  SELECT r.subscription_id
+  FROM (${ready(0, ">")}
+    UNION ALL
+    ${ready(1, "<=")}) AS r, passed
+  WHERE (NOT passed.stopped OR (r.lap, r.subscription_id) <= (passed.lap, passed.lane))
+    AND NOT EXISTS (SELECT 1 FROM first f WHERE f.subscription_id = r.subscription_id)
+    AND coalesce(((SELECT rooms FROM t) ->> r.subscription_id)::int, (SELECT room FROM t)) > 0
+  LIMIT ${mostLanes}
+)
+SELECT c.id, c.lease_token, c.subscription_id, t.now, c.turn, c.lap FROM claimed c, t
+UNION ALL
+SELECT NULL, NULL, e.subscription_id, t.now, NULL, NULL FROM empty e, t
+ORDER BY turn, lap, subscription_id`;
+}
+
+function lockSql(s: string): string {
+  return `SELECT l.subscription_id FROM ${s}.lane l
+WHERE l.subscription_id IN (SELECT w.id FROM jsonb_array_elements_text($1::text::jsonb) AS w(id)) AND l.ready
+ORDER BY l.subscription_id
+FOR UPDATE SKIP LOCKED`;
+}
+
+function sleepSql(s: string): string {
+  return `WITH t AS MATERIALIZED (
+  SELECT $1::text::bigint AS now
+), least AS MATERIALIZED (
+  SELECT w.id, (
+    SELECT d.due_at FROM ${s}.delivery d WHERE d.subscription_id = w.id AND d.status = 'pending'
+    ORDER BY d.due_at LIMIT 1
+  ) AS due
+  FROM jsonb_array_elements_text($2::text::jsonb) AS w(id)
+)
+UPDATE ${s}.lane l
+SET ready = false, next_due = CASE WHEN least.due IS NOT NULL THEN greatest(least.due, l.hold_until) END
+FROM least
+WHERE l.subscription_id = least.id AND (least.due IS NULL OR least.due > (SELECT now FROM t))`;
+}

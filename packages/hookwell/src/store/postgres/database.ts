@@ -1,0 +1,126 @@
+import { type Program, type Row, runProgram, type Statement } from "../../adapters/seam.ts";
+import type { Clock } from "../../model/clock.ts";
+import { ConfigurationError, isHookwellError } from "../../model/errors.ts";
+import type { Now, Scope } from "../contract.ts";
+import { isConflict, isMissingSchema, missingSchema, storageFailure } from "./failures.ts";
+import type { PgClient, PgPool } from "./options.ts";
+
+/** Runs one statement. */
+export type Run = (statement: Statement) => Promise<readonly Row[]>;
+
+const conflictTries = 5;
+
+/**
+ * The store's own pool: statements that commit by themselves, and short transactions. What was rolled back for a
+ * deadlock or a serialization failure is run again; every other failure is an error of Hookwell.
+ */
+export class Database {
+  readonly #pool: PgPool;
+  readonly #clock: Clock | undefined;
+  /** Name of the schema, quoted for SQL. */
+  readonly schema: string;
+
+  constructor(pool: PgPool, schema: string, clock: Clock | undefined) {
+    this.#pool = pool;
+    this.schema = schema;
+    this.#clock = clock;
+  }
+
+  /** What a statement is given for "now": milliseconds as text, or null for the database's clock. */
+  now(now: Now): string | null {
+    const instant = now ?? this.#clock?.();
+    return instant ? String(instant.getTime()) : null;
+  }
+
+  /** One statement, committed when it is done. */
+  async run(statement: Statement): Promise<readonly Row[]> {
+    return await this.#again(
+      async () => (await this.#pool.query(statement.text, [...statement.params])).rows,
+    );
+  }
+
+  /**
+   * Statements in one READ COMMITTED transaction, whatever the server's default: each sees what was committed
+   * before it began. `work` may run more than once, so it must have no effect outside the database.
+   */
+  async transaction<T>(work: (run: Run) => Promise<T>): Promise<T> {
+    return await this.#again(async () => {
+      const client = await this.#pool.connect();
+      let broken: Error | undefined;
+      try {
+        await client.query("BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE");
+        const result = await work(async ({ text, params }) => (await client.query(text, [...params])).rows);
+        await client.query("COMMIT");
+        return result;
+      } catch (error) {
+        broken = await rollback(client);
+        throw error;
+      } finally {
+        client.release(broken);
+      }
+    });
+  }
+
+  /** Runs a program in the scope's transaction, or in one of its own. */
+  async program<T>(scope: Scope, make: () => Program<T>): Promise<T> {
+    if (scope.kind === "own") return await this.transaction((run) => runProgram(make(), run));
+    return await this.joined(scope, make());
+  }
+
+  /** Runs a program in the caller's transaction. Its errors stay the driver's own: the caller's retries know them. */
+  async joined<T>(scope: Exclude<Scope, { kind: "own" }>, program: Program<T>): Promise<T> {
+    if (scope.kind === "sync")
+      throw new ConfigurationError(
+        `A PostgreSQL store cannot join the synchronous transaction of ${scope.adapter.name}.`,
+      );
+    const dialect = scope.adapter.dialect(scope.tx);
+    if (dialect !== "postgres")
+      throw new ConfigurationError(
+        `The transaction (${scope.adapter.name}) speaks ${dialect} and the store is PostgreSQL; give the store and the adapter the same database.`,
+      );
+    try {
+      return await runProgram(program, (statement) => scope.adapter.run(scope.tx, statement));
+    } catch (error) {
+      throw isMissingSchema(error) ? missingSchema(this.schema, error) : error;
+    }
+  }
+
+  async #again<T>(work: () => Promise<T>): Promise<T> {
+    for (let tries = 1; ; tries++) {
+      try {
+        return await work();
+      } catch (error) {
+        if (isConflict(error) && tries < conflictTries) continue;
+        throw isHookwellError(error) ? error : storageFailure(this.schema, error);
+      }
+    }
+  }
+}
+
+/** An error means that the connection must not be used again. */
+async function rollback(client: PgClient): Promise<Error | undefined> {
+  try {
+    await client.query("ROLLBACK");
+    return undefined;
+  } catch (error) {
+    return error instanceof Error ? error : new Error(String(error));
+  }
+}
+
+/** Builds the texts of a group of statements once for each schema. */
+export function textsFor<T>(build: (schema: string) => T): (schema: string) => T {
+  const known = new Map<string, T>();
+  return (schema) => {
+    let texts = known.get(schema);
+    if (texts === undefined) {
+      texts = build(schema);
+      known.set(schema, texts);
+    }
+    return texts;
+  };
+}
+
+/** SQL for "now" in epoch milliseconds: the given text parameter, or the clock when it is null. */
+export function nowSql(parameter: string): string {
+  return `coalesce(${parameter}::text::bigint, floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint)`;
+}

@@ -1,0 +1,118 @@
+import type { Program } from "../../adapters/seam.ts";
+import { InvalidStateError, NotFoundError } from "../../model/errors.ts";
+import type { EventKey, EventRecord } from "../../model/event.ts";
+import type { Matchable } from "../../model/matching.ts";
+import { canMove, type EventState, eventTransitions } from "../../model/states.ts";
+import type { DispatchItem, Match } from "../contract.ts";
+import { storable } from "../storable.ts";
+import type { Database } from "./database.ts";
+import { dispatchTexts } from "./dispatch-sql.ts";
+import { toEvent } from "./event-rows.ts";
+import { defined, integer, optionalJson, text } from "./rows.ts";
+
+export async function takeNew(
+  db: Database,
+  routes: readonly string[],
+  limit: number,
+  now: string | null,
+): Promise<EventRecord[]> {
+  const rows = await db.run({
+    text: dispatchTexts(db.schema).takeNew,
+    params: [now, JSON.stringify(routes), String(limit)],
+  });
+  return rows.map(toEvent);
+}
+
+/** Asks each different question once: the events of a batch mostly ask the same. */
+export async function matchSubscriptions(db: Database, queries: readonly Matchable[]): Promise<Match[][]> {
+  const asked = new Map<string, number>();
+  const places = queries.map((query) => {
+    const key = JSON.stringify({
+      project_id: query.projectId,
+      tenant_id: query.tenantId ?? "",
+      audience: query.audience ?? null,
+      filters: query.filters,
+      operational: query.operational === true,
+    });
+    const place = asked.get(key) ?? asked.size;
+    asked.set(key, place);
+    return place;
+  });
+  if (asked.size === 0) return [];
+  const parameter = [...asked].map(([key, ord]) => ({ ord, ...(JSON.parse(key) as object) }));
+  const rows = await db.run({
+    text: dispatchTexts(db.schema).match,
+    params: [JSON.stringify(parameter)],
+  });
+  const found: Match[][] = [...asked].map(() => []);
+  for (const row of rows)
+    found[integer(row, "ord")]!.push(
+      defined<Match>({
+        subscriptionId: text(row, "subscription_id"),
+        endpointId: text(row, "endpoint_id"),
+        fields: optionalJson<string[]>(row, "fields"),
+      }),
+    );
+  return places.map((place) => found[place]!.map((match) => ({ ...match })));
+}
+
+export async function dispatchEvents(
+  db: Database,
+  items: readonly DispatchItem[],
+  now: string | null,
+): Promise<EventKey[]> {
+  if (items.length === 0) return [];
+  const events = items.map(({ projectId, id, patch }, ord) => ({ ord, project_id: projectId, id, patch }));
+  const bodies = items.flatMap((item, ord) =>
+    item.bodies.map(({ variant, bytes }) => ({
+      ord,
+      variant,
+      bytes: Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString("base64"),
+    })),
+  );
+  const deliveries = items.flatMap((item, ord) =>
+    item.deliveries.map((delivery) => ({
+      ord,
+      id: delivery.id,
+      subscription_id: delivery.subscriptionId,
+      endpoint_id: delivery.endpointId,
+      variant: delivery.variant,
+    })),
+  );
+  const rows = await db.run({
+    text: dispatchTexts(db.schema).dispatch,
+    params: [now, JSON.stringify(events), JSON.stringify(bodies), JSON.stringify(deliveries)],
+  });
+  return rows.map((row) => ({ projectId: text(row, "project_id"), id: text(row, "id") }));
+}
+
+export async function failDispatch(
+  db: Database,
+  key: EventKey,
+  error: string,
+  retryInMs: number | null,
+  now: string | null,
+): Promise<boolean> {
+  const rows = await db.run({
+    text: dispatchTexts(db.schema).fail,
+    params: [
+      now,
+      key.projectId,
+      key.id,
+      storable(error),
+      retryInMs === null ? null : String(Math.round(retryInMs)),
+    ],
+  });
+  return rows.length > 0;
+}
+
+/** Sends a parked event through dispatch again. */
+export function* releaseEvent(schema: string, key: EventKey, now: string | null): Program<void> {
+  const texts = dispatchTexts(schema);
+  const [row] = yield { text: texts.state, params: [key.projectId, key.id] };
+  if (!row) throw new NotFoundError("event", key.id);
+  const state = text(row, "state") as EventState;
+  if (!canMove(eventTransitions, state, "new"))
+    throw new InvalidStateError("event", key.id, state, "release");
+  yield { text: texts.release, params: [now, key.projectId, key.id] };
+}

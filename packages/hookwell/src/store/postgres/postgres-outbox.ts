@@ -1,0 +1,405 @@
+import { systemClock } from "../../model/clock.ts";
+import type {
+  AttemptRecord,
+  Delivery,
+  DeliveryDetail,
+  DeliveryRecord,
+  Outcome,
+} from "../../model/delivery.ts";
+import { ConfigurationError, EncryptionKeyError } from "../../model/errors.ts";
+import type { CaptureInput, CaptureResult, EventKey, EventOutcome, EventRecord } from "../../model/event.ts";
+import { type IdFunc, idFunc, systemRandom } from "../../model/ids.ts";
+import type { Matchable } from "../../model/matching.ts";
+import type { Logger } from "../../model/observe.ts";
+import type { DisabledReason, SubscriptionStatus } from "../../model/states.ts";
+import type {
+  NewSubscription,
+  Subscription,
+  SubscriptionPatch,
+  SubscriptionRecord,
+} from "../../model/subscription.ts";
+import type {
+  ApiKeyRecord,
+  ClaimRequest,
+  ClaimResult,
+  DeliveryFilter,
+  DispatchItem,
+  EventFilter,
+  MaintenanceResult,
+  Match,
+  Now,
+  OutboxStore,
+  Page,
+  PageOf,
+  RecordResult,
+  RetentionPolicy,
+  Scope,
+  SubscriptionFilter,
+  Visibility,
+} from "../contract.ts";
+import type { Migrations } from "../migrations.ts";
+import { KeyRing } from "../sealing.ts";
+import { createApiKey, deleteApiKey, findApiKey, listApiKeys, touchApiKey } from "./api-keys.ts";
+import { capture, runCapture } from "./capture.ts";
+import { claimRows, sleepLanes } from "./claim.ts";
+import { Database } from "./database.ts";
+import { cancelDelivery, enqueueDelivery, getDelivery, listAttempts, retryDelivery } from "./deliveries.ts";
+import { dispatchEvents, failDispatch, matchSubscriptions, releaseEvent, takeNew } from "./dispatch.ts";
+import { EndpointBook } from "./endpoints.ts";
+import { Notices } from "./listen.ts";
+import { getEvent, listDeliveries, listEvents, listSubscriptions } from "./lists.ts";
+import { loadDeliveries } from "./loading.ts";
+import { PostgresMigrations } from "./migrator.ts";
+import { checkKeys, checkServer } from "./opening.ts";
+import { type PgPool, type PostgresOptions, quotedSchema } from "./options.ts";
+import { type Mark, markDelivery, recordOutcomes } from "./record.ts";
+import {
+  createSubscription,
+  getSubscription,
+  listActiveSubscriptions,
+  putSubscription,
+  setSubscriptionStatus,
+  updateSubscription,
+} from "./subscriptions.ts";
+import { Upkeep } from "./upkeep.ts";
+
+/** Milliseconds of a claim by the reference method. */
+const referenceLeaseMs = 30_000;
+
+/** The outbox in PostgreSQL, for any number of processes. Made by {@link postgresStore}. */
+export class PostgresOutbox implements OutboxStore {
+  readonly dialect = "postgres";
+  /** The four verbs of the schema. */
+  readonly migrations: Migrations & { grant(role: string): string };
+  readonly #pool: PgPool;
+  readonly #db: Database;
+  readonly #schemaSteps: PostgresMigrations;
+  readonly #keyRing: KeyRing | undefined;
+  readonly #migrate: boolean;
+  readonly #newEndpointId: IdFunc;
+  readonly #logger: Logger | undefined;
+  readonly #notices: Notices;
+  readonly #endpoints: EndpointBook;
+  readonly #upkeep: Upkeep;
+  #hearsPool = false;
+  #stale = 0;
+
+  constructor(options: PostgresOptions) {
+    const schema = options.schema ?? "hookwell";
+    this.#pool = options.pool;
+    this.#db = new Database(options.pool, quotedSchema(schema), options.now);
+    this.#schemaSteps = new PostgresMigrations(this.#db);
+    this.migrations = this.#schemaSteps;
+    this.#keyRing = options.encryptionKeys ? KeyRing.parse(options.encryptionKeys) : undefined;
+    this.#migrate = options.migrate ?? false;
+    this.#newEndpointId = options.idFunc ?? idFunc("end_", options.now ?? systemClock, systemRandom);
+    this.#logger = options.logger;
+    this.#notices = new Notices(
+      this.#db,
+      `hookwell_${schema}`,
+      options.listen?.connectionString,
+      options.logger,
+    );
+    this.#endpoints = new EndpointBook(this.#db, () => this.#keys());
+    this.#upkeep = new Upkeep(this.#db, this.#endpoints);
+  }
+
+  async open({ withKeys }: { readonly withKeys: boolean }): Promise<void> {
+    // Without a listener, an idle connection that the server closes would end the process.
+    if (!this.#hearsPool) this.#pool.on?.("error", this.#onPoolError);
+    this.#hearsPool = true;
+    await checkServer(this.#db);
+    if (this.#migrate) await this.migrations.migrate();
+    await this.#schemaSteps.demandUsable();
+    if (withKeys) await checkKeys(this.#db, this.#keys());
+    await this.#notices.open();
+  }
+
+  /** Ends what the store opened; the pool is the caller's. */
+  async close(): Promise<void> {
+    await this.#notices.close();
+    this.#pool.off?.("error", this.#onPoolError);
+    this.#hearsPool = false;
+  }
+
+  // --- the reference methods ---------------------------------------------------------------------------------
+
+  async enqueueDelivery(delivery: Delivery): Promise<void> {
+    await enqueueDelivery(this.#db, this.#keys(), delivery, this.#newEndpointId(), this.#now());
+  }
+
+  async claimDue(now: Date, limit: number): Promise<Delivery[]> {
+    const { deliveries } = await this.claim({ now, limit, leaseMs: referenceLeaseMs });
+    return [...deliveries];
+  }
+
+  async markDelivered(id: string, at: Date, leaseToken?: string): Promise<void> {
+    await this.#mark({ id, leaseToken, status: "delivered", at });
+  }
+
+  async reschedule(
+    id: string,
+    attempts: number,
+    lastError: string,
+    nextAttemptAt: Date,
+    leaseToken?: string,
+  ): Promise<void> {
+    await this.#mark({ id, leaseToken, status: "pending", attempts, lastError, nextAttemptAt });
+  }
+
+  async markFailed(id: string, attempts: number, lastError: string, leaseToken?: string): Promise<void> {
+    await this.#mark({ id, leaseToken, status: "failed", reason: "attempts_exhausted", attempts, lastError });
+  }
+
+  async listActiveSubscriptions(projectId: string): Promise<Subscription[]> {
+    return await listActiveSubscriptions(this.#db, this.#keys(), projectId);
+  }
+
+  async addSubscription(subscription: Subscription): Promise<void> {
+    const given = structuredClone(subscription);
+    const endpointId = this.#newEndpointId();
+    await this.#db.program({ kind: "own" }, () =>
+      putSubscription(this.#db.schema, this.#keys(), given, endpointId, this.#now()),
+    );
+  }
+
+  async get(deliveryId: string): Promise<Delivery | undefined> {
+    const [found] = await loadDeliveries(this.#db, this.#endpoints, [deliveryId], this.#now());
+    return found?.delivery;
+  }
+
+  // --- capture and dispatch ----------------------------------------------------------------------------------
+
+  async capture(
+    scope: Exclude<Scope, { kind: "sync" }>,
+    events: readonly CaptureInput[],
+  ): Promise<CaptureResult[]> {
+    if (scope.kind === "own") return await runCapture(this.#db, events, this.#now());
+    return await this.#db.joined(scope, capture(this.#db.schema, events, this.#now()));
+  }
+
+  captureSync(): CaptureResult[] {
+    throw new ConfigurationError(
+      "PostgreSQL clients are asynchronous: use await hooks.emit(), and emitSync() only with a SQLite store.",
+    );
+  }
+
+  async takeNew(routes: readonly string[], limit: number, now: Now): Promise<EventRecord[]> {
+    return await takeNew(this.#db, routes, limit, this.#now(now));
+  }
+
+  async matchSubscriptions(queries: readonly Matchable[]): Promise<Match[][]> {
+    return await matchSubscriptions(this.#db, queries);
+  }
+
+  async dispatch(items: readonly DispatchItem[], now: Now): Promise<EventKey[]> {
+    return await dispatchEvents(this.#db, items, this.#now(now));
+  }
+
+  async failDispatch(key: EventKey, error: string, retryInMs: number | null, now: Now): Promise<boolean> {
+    return await failDispatch(this.#db, key, error, retryInMs, this.#now(now));
+  }
+
+  async releaseEvent(scope: Scope, key: EventKey): Promise<void> {
+    await this.#db.program(scope, () => releaseEvent(this.#db.schema, key, this.#now()));
+  }
+
+  // --- claim and record --------------------------------------------------------------------------------------
+
+  async claim(request: ClaimRequest): Promise<ClaimResult> {
+    const claimed = await claimRows(this.#db, request);
+    const [deliveries] = await Promise.all([
+      claimed.rows.length > 0 ? this.#lastLook(claimed.rows, request.now) : [],
+      claimed.empty.length > 0 ? this.#sleep(claimed.empty, claimed.now) : undefined,
+    ]);
+    return { deliveries, cursor: claimed.cursor };
+  }
+
+  async record(outcomes: readonly Outcome[], now: Now): Promise<RecordResult> {
+    if (outcomes.length === 0) return { recorded: [], stale: [] };
+    const result = await recordOutcomes(this.#db, outcomes, this.#now(now), this.#logger);
+    this.#stale += result.stale.length;
+    return result;
+  }
+
+  get staleOutcomes(): number {
+    return this.#stale;
+  }
+
+  // --- management --------------------------------------------------------------------------------------------
+
+  async createSubscription(scope: Scope, subscription: NewSubscription): Promise<SubscriptionRecord> {
+    const given = structuredClone(subscription);
+    const endpointId = this.#newEndpointId();
+    return await this.#db.program(scope, () =>
+      createSubscription(this.#db.schema, this.#keys(), given, endpointId, this.#now()),
+    );
+  }
+
+  async updateSubscription(
+    scope: Scope,
+    id: string,
+    patch: SubscriptionPatch,
+    visibility: Visibility,
+  ): Promise<SubscriptionRecord> {
+    const given = structuredClone(patch);
+    const endpointId = this.#newEndpointId();
+    return await this.#db.program(scope, () =>
+      updateSubscription(this.#db.schema, this.#keys(), id, given, visibility, endpointId, this.#now()),
+    );
+  }
+
+  async setSubscriptionStatus(
+    scope: Scope,
+    id: string,
+    status: SubscriptionStatus,
+    reason: DisabledReason | undefined,
+    visibility: Visibility,
+  ): Promise<SubscriptionRecord> {
+    return await this.#db.program(scope, () =>
+      setSubscriptionStatus(this.#db.schema, id, status, reason, visibility, this.#now()),
+    );
+  }
+
+  async getSubscription(id: string, visibility: Visibility): Promise<SubscriptionRecord | undefined> {
+    return await getSubscription(this.#db, id, visibility);
+  }
+
+  async listSubscriptions(filter: SubscriptionFilter, page: Page): Promise<PageOf<SubscriptionRecord>> {
+    return await listSubscriptions(this.#db, filter, page);
+  }
+
+  async getEvent(
+    id: string,
+    visibility: Visibility,
+  ): Promise<(EventRecord & { outcome: EventOutcome }) | undefined> {
+    return await getEvent(this.#db, id, visibility);
+  }
+
+  async listEvents(
+    filter: EventFilter,
+    page: Page,
+  ): Promise<PageOf<EventRecord & { outcome: EventOutcome }>> {
+    return await listEvents(this.#db, filter, page);
+  }
+
+  async getDelivery(id: string, visibility: Visibility): Promise<DeliveryDetail | undefined> {
+    return await getDelivery(this.#db, id, visibility, this.#now());
+  }
+
+  async listDeliveries(filter: DeliveryFilter, page: Page): Promise<PageOf<DeliveryRecord>> {
+    return await listDeliveries(this.#db, filter, page, this.#now());
+  }
+
+  async listAttempts(deliveryId: string): Promise<AttemptRecord[]> {
+    return await listAttempts(this.#db, deliveryId);
+  }
+
+  async retryDelivery(scope: Scope, id: string, visibility: Visibility, now: Now): Promise<DeliveryRecord> {
+    return await this.#db.program(scope, () =>
+      retryDelivery(this.#db.schema, id, visibility, this.#now(now)),
+    );
+  }
+
+  async cancelDelivery(scope: Scope, id: string, visibility: Visibility, now: Now): Promise<DeliveryRecord> {
+    return await this.#db.program(scope, () =>
+      cancelDelivery(this.#db.schema, id, visibility, this.#now(now)),
+    );
+  }
+
+  async createApiKey(key: ApiKeyRecord & { readonly hash: string }): Promise<void> {
+    await createApiKey(this.#db, key);
+  }
+
+  async findApiKey(hash: string): Promise<ApiKeyRecord | undefined> {
+    return await findApiKey(this.#db, hash);
+  }
+
+  async touchApiKey(id: string, at: Date): Promise<void> {
+    await touchApiKey(this.#db, id, at);
+  }
+
+  async listApiKeys(page: Page): Promise<PageOf<ApiKeyRecord>> {
+    return await listApiKeys(this.#db, page);
+  }
+
+  async deleteApiKey(id: string): Promise<boolean> {
+    return await deleteApiKey(this.#db, id);
+  }
+
+  // --- upkeep ------------------------------------------------------------------------------------------------
+
+  async maintain(retention: RetentionPolicy | null, limit: number, now: Now): Promise<MaintenanceResult> {
+    return await this.#upkeep.maintain(retention, limit, now);
+  }
+
+  async lag(now: Now): Promise<{ readonly oldestDueAt?: Date; readonly oldestNewAt?: Date }> {
+    return await this.#upkeep.lag(now);
+  }
+
+  async countRemaining(max: number): Promise<{ readonly pending: number; readonly newEvents: number }> {
+    return await this.#upkeep.countRemaining(max);
+  }
+
+  watch(onWake: () => void): () => void {
+    return this.#notices.watch(onWake);
+  }
+
+  notify(): void {
+    this.#notices.notify();
+  }
+
+  // --- inside ------------------------------------------------------------------------------------------------
+
+  #now(now: Now = null): string | null {
+    return this.#db.now(now);
+  }
+
+  #keys(): KeyRing {
+    if (this.#keyRing) return this.#keyRing;
+    throw new EncryptionKeyError(
+      "A PostgreSQL store keeps secrets and headers sealed and was given no encryption key; make one with `hookwell keys generate` and set HOOKWELL_ENCRYPTION_KEYS to it in every process (k1:<key>).",
+    );
+  }
+
+  /** What was claimed, read after the claim was committed. Rows whose subscription was stopped are given back. */
+  async #lastLook(
+    rows: readonly { readonly id: string; readonly leaseToken: string }[],
+    now: Now,
+  ): Promise<Delivery[]> {
+    const tokens = new Map(rows.map(({ id, leaseToken }) => [id, leaseToken]));
+    const loaded = await loadDeliveries(this.#db, this.#endpoints, [...tokens.keys()], this.#now(now));
+    // A row cancelled since the claim has lost its token.
+    const ours = loaded.filter(({ delivery }) => delivery.leaseToken === tokens.get(delivery.id));
+    const stopped = ours.filter(
+      ({ subscriptionStatus: status }) => status !== undefined && status !== "active",
+    );
+    if (stopped.length > 0)
+      await recordOutcomes(
+        this.#db,
+        stopped.map(({ delivery: { id } }) => ({ kind: "released", id, leaseToken: tokens.get(id)! })),
+        this.#now(now),
+        this.#logger,
+      );
+    return ours.filter((item) => !stopped.includes(item)).map(({ delivery }) => delivery);
+  }
+
+  /** Only saves work for the next claims, so a failure must not take away what this one got. */
+  async #sleep(lanes: readonly string[], now: number): Promise<void> {
+    try {
+      await sleepLanes(this.#db, lanes, now);
+    } catch (error) {
+      this.#logger?.warn(
+        `hookwell: idle lanes stay awake: ${error instanceof Error ? error.message : String(error)}`,
+      );
+    }
+  }
+
+  async #mark(mark: Mark): Promise<void> {
+    if (!(await markDelivery(this.#db, mark, this.#now()))) this.#stale++;
+  }
+
+  readonly #onPoolError = (error: Error): void => {
+    this.#logger?.warn(`hookwell: an idle connection to PostgreSQL was lost: ${error.message}`);
+  };
+}

@@ -1,0 +1,169 @@
+import type { Statement } from "../../adapters/seam.ts";
+import type { Exchange, Outcome } from "../../model/delivery.ts";
+import { HookwellError, NotFoundError } from "../../model/errors.ts";
+import type { Logger } from "../../model/observe.ts";
+import type { DeliveryStatus } from "../../model/states.ts";
+import type { RecordResult } from "../contract.ts";
+import { storable } from "../storable.ts";
+import type { Database } from "./database.ts";
+import { isBadValue } from "./failures.ts";
+import { recordTexts } from "./record-sql.ts";
+import { flag, integer, text } from "./rows.ts";
+
+type Recorded = RecordResult["recorded"][number];
+
+/** An outcome with its place in the call. */
+interface Numbered {
+  readonly outcome: Outcome;
+  readonly ord: number;
+}
+
+/**
+ * Records outcomes in one statement. One that no database can keep is left out, stays claimed and is reported;
+ * if the database finds one that this did not foresee, the batch is halved until it stands alone.
+ */
+export async function recordOutcomes(
+  db: Database,
+  outcomes: readonly Outcome[],
+  now: string | null,
+  logger: Logger | undefined,
+): Promise<RecordResult> {
+  const stale: Numbered[] = [];
+  const open: Numbered[] = [];
+  const known = new Set<string>();
+  for (const [ord, outcome] of outcomes.entries()) {
+    // Of two outcomes for one row the first ends its lease.
+    if (known.has(outcome.id)) stale.push({ outcome, ord });
+    else open.push({ outcome, ord });
+    known.add(outcome.id);
+  }
+  const report = (outcome: Outcome, why: string): void =>
+    logger?.error(
+      `hookwell: the outcome of delivery ${outcome.id} could not be recorded (${why}); it is tried again when its lease ends.`,
+    );
+  const { recorded, unrecorded } = await recordBatch(db, open, now, report);
+  const counted = new Set(recorded.map(({ id }) => id));
+  for (const item of open)
+    if (!counted.has(item.outcome.id) && !unrecorded.has(item.outcome.id)) stale.push(item);
+  return {
+    recorded,
+    stale: stale.sort((a, b) => a.ord - b.ord).map(({ outcome }) => outcome.id),
+  };
+}
+
+async function recordBatch(
+  db: Database,
+  batch: readonly Numbered[],
+  now: string | null,
+  report: (outcome: Outcome, why: string) => void,
+): Promise<{ readonly recorded: readonly Recorded[]; readonly unrecorded: ReadonlySet<string> }> {
+  if (batch.length === 0) return { recorded: [], unrecorded: new Set() };
+  try {
+    const rows = await db.run(statement(db.schema, batch, now));
+    const recorded = rows.map((row) => ({
+      id: text(row, "id"),
+      status: text(row, "status") as DeliveryStatus,
+      attempts: integer(row, "attempts"),
+    }));
+    return { recorded, unrecorded: new Set() };
+  } catch (error) {
+    if (!isBadValue(error instanceof HookwellError ? error.cause : error)) throw error;
+    if (batch.length === 1) {
+      report(batch[0]!.outcome, error instanceof Error ? error.message : String(error));
+      return { recorded: [], unrecorded: new Set([batch[0]!.outcome.id]) };
+    }
+    const middle = Math.ceil(batch.length / 2);
+    const first = await recordBatch(db, batch.slice(0, middle), now, report);
+    const second = await recordBatch(db, batch.slice(middle), now, report);
+    return {
+      recorded: [...first.recorded, ...second.recorded],
+      unrecorded: new Set([...first.unrecorded, ...second.unrecorded]),
+    };
+  }
+}
+
+function statement(schema: string, batch: readonly Numbered[], now: string | null): Statement {
+  return {
+    text: recordTexts(schema).outcomes,
+    params: [now, JSON.stringify(batch.map(({ outcome, ord }) => outcomeJson(outcome, ord)))],
+  };
+}
+
+/** Numbers travel as text: JSON would turn one that is not finite into null, and the database refuses the text. */
+function outcomeJson(outcome: Outcome, ord: number) {
+  const exchange = "exchange" in outcome ? outcome.exchange : undefined;
+  const failure =
+    outcome.kind === "failed"
+      ? { error_code: kept(outcome.errorCode), last_error: kept(outcome.error), reason: kept(outcome.reason) }
+      : outcome.kind === "retry" || outcome.kind === "gone"
+        ? { error_code: kept(exchange?.errorCode), last_error: kept(exchange?.error) }
+        : {};
+  return {
+    ord,
+    id: outcome.id,
+    token: outcome.leaseToken,
+    kind: outcome.kind,
+    sent: exchange !== undefined,
+    ...(outcome.kind === "retry" && {
+      delay_ms: whole(outcome.delayMs),
+      hold_ms: whole(outcome.holdLaneMs),
+    }),
+    ...failure,
+    ...(exchange && exchangeJson(exchange)),
+  };
+}
+
+function exchangeJson(exchange: Exchange) {
+  return {
+    started_at: whole(exchange.startedAt.getTime()),
+    duration_ms: whole(exchange.durationMs),
+    status_code: whole(exchange.statusCode),
+    attempt_code: kept(exchange.errorCode),
+    attempt_error: kept(exchange.error),
+    excerpt: kept(exchange.excerpt),
+  };
+}
+
+function whole(value: number | undefined): string | undefined {
+  return value === undefined ? undefined : String(Math.round(value));
+}
+
+function kept(value: string | undefined): string | undefined {
+  return value === undefined ? undefined : storable(value);
+}
+
+/** A mark of the reference contract. */
+export interface Mark {
+  readonly id: string;
+  readonly leaseToken: string | undefined;
+  readonly status: DeliveryStatus;
+  readonly reason?: string;
+  /** When it was delivered. Absent = now. */
+  readonly at?: Date;
+  /** Absent = the claim's count, or one more where the send was made without a claim. */
+  readonly attempts?: number;
+  readonly lastError?: string;
+  readonly nextAttemptAt?: Date;
+}
+
+/** True when it counted. @throws NotFoundError */
+export async function markDelivery(db: Database, mark: Mark, now: string | null): Promise<boolean> {
+  const [row] = await db.run({
+    text: recordTexts(db.schema).mark,
+    params: [
+      now,
+      JSON.stringify({
+        id: mark.id,
+        token: mark.leaseToken ?? null,
+        status: mark.status,
+        reason: mark.reason ?? null,
+        at: mark.at?.getTime() ?? null,
+        attempts: mark.attempts ?? null,
+        last_error: kept(mark.lastError) ?? null,
+        next_attempt_at: mark.nextAttemptAt?.getTime() ?? null,
+      }),
+    ],
+  });
+  if (!row || !flag(row, "known")) throw new NotFoundError("delivery", mark.id);
+  return flag(row, "counted");
+}

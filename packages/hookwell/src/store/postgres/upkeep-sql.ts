@@ -1,0 +1,193 @@
+import { nowSql, textsFor } from "./database.ts";
+
+interface UpkeepTexts {
+  /** $1 now, $2 limit. Answers a row for each cancelled delivery. */
+  readonly cancelEnded: string;
+  /** $1 now, $2 ms that a disabled subscription holds, $3 limit. Answers id of each failed delivery. */
+  readonly failHeld: string;
+  /** $1 now, $2 status, $3 ms kept, $4 ms events are kept, $5 where to begin (updated_at), $6 rows to look at, $7 limit. */
+  readonly pruneDeliveries: string;
+  /** $1 now, $2 ms kept, $3 where to begin (captured_at), $4 rows to look at, $5 limit. */
+  readonly pruneEvents: string;
+  /** $1 now, $2 ms kept, $3 limit. */
+  readonly pruneSubscriptions: string;
+  /** $1 now. */
+  readonly lag: string;
+  /** $1 now, $2 most. */
+  readonly remaining: string;
+}
+
+const now = "(SELECT now FROM t)";
+
+// Rows are locked in id order and SKIP LOCKED, so that upkeep waits for nobody and two processes may do it at once.
+export const upkeepTexts = textsFor(
+  (s): UpkeepTexts => ({
+    cancelEnded: `WITH t AS MATERIALIZED (
+  SELECT ${nowSql("$1")} AS now, $2::text::int AS most
+), waiting AS MATERIALIZED (
+  SELECT found.id FROM ${s}.lane l
+  CROSS JOIN LATERAL (
+    SELECT d.id FROM ${s}.delivery d
+    WHERE d.subscription_id = l.subscription_id AND d.status = 'pending'
+      AND (d.lease_until IS NULL OR d.lease_until <= ${now})
+    LIMIT (SELECT most FROM t)
+  ) AS found
+  WHERE l.held = 2
+  LIMIT (SELECT most FROM t)
+), locked AS MATERIALIZED (
+  SELECT d.id FROM ${s}.delivery d JOIN waiting ON waiting.id = d.id
+  WHERE d.status = 'pending'
+  ORDER BY d.id FOR UPDATE OF d SKIP LOCKED
+)
+UPDATE ${s}.delivery d
+SET status = 'cancelled', lease_token = NULL, lease_until = NULL, updated_at = ${now},
+  reason = CASE WHEN s.status = 'deleted' THEN 'deleted' ELSE 'gone' END
+FROM locked, ${s}.subscription s
+WHERE d.id = locked.id AND s.id = d.subscription_id
+RETURNING 1 AS cancelled`,
+
+    failHeld: `WITH t AS MATERIALIZED (
+  SELECT ${nowSql("$1")} AS now, $2::text::bigint AS held, $3::text::int AS most
+), waiting AS MATERIALIZED (
+  SELECT found.id FROM ${s}.subscription s
+  CROSS JOIN LATERAL (
+    SELECT d.id FROM ${s}.delivery d
+    WHERE d.subscription_id = s.id AND d.status = 'pending'
+      AND (d.lease_until IS NULL OR d.lease_until <= ${now})
+    LIMIT (SELECT most FROM t)
+  ) AS found
+  WHERE s.status = 'disabled' AND s.status_changed_at <= ${now} - (SELECT held FROM t)
+  LIMIT (SELECT most FROM t)
+), locked AS MATERIALIZED (
+  SELECT d.id FROM ${s}.delivery d JOIN waiting ON waiting.id = d.id
+  WHERE d.status = 'pending'
+  ORDER BY d.id FOR UPDATE OF d SKIP LOCKED
+), failed AS (
+  UPDATE ${s}.delivery d
+  SET status = 'failed', lease_token = NULL, lease_until = NULL, updated_at = ${now}, reason = s.status_reason
+  FROM locked, ${s}.subscription s
+  WHERE d.id = locked.id AND s.id = d.subscription_id AND s.status = 'disabled'
+  RETURNING d.id
+)
+SELECT failed.id FROM failed ORDER BY failed.id`,
+
+    pruneDeliveries: `WITH t AS MATERIALIZED (
+  SELECT ${nowSql("$1")} AS now, $2::text COLLATE "C" AS status, $3::text::bigint AS kept, $4::text::bigint AS events_kept,
+    $5::text::bigint AS begin, $6::text::int AS look, $7::text::int AS most
+), seen AS MATERIALIZED (
+  SELECT d.id, d.updated_at, d.event_id, d.project_id, d.variant FROM ${s}.delivery d
+  WHERE d.status = (SELECT status FROM t) AND d.status IN ('delivered', 'failed', 'cancelled')
+    AND d.updated_at >= (SELECT begin FROM t) AND d.updated_at <= ${now} - (SELECT kept FROM t)
+  ORDER BY d.updated_at, d.id LIMIT (SELECT look FROM t)
+), over AS MATERIALIZED (
+  SELECT seen.id FROM seen
+  WHERE NOT EXISTS (
+    SELECT 1 FROM ${s}.event e WHERE e.id = seen.event_id AND e.project_id = seen.project_id
+      AND e.captured_at > ${now} - (SELECT events_kept FROM t))
+  ORDER BY seen.updated_at, seen.id LIMIT (SELECT most FROM t)
+), locked AS MATERIALIZED (
+  SELECT d.id FROM ${s}.delivery d JOIN over ON over.id = d.id
+  WHERE d.status = (SELECT status FROM t)
+  ORDER BY d.id FOR UPDATE OF d SKIP LOCKED
+), gone AS (
+  DELETE FROM ${s}.delivery d USING locked WHERE d.id = locked.id
+  RETURNING d.id, d.event_id, d.project_id, d.variant
+), attempts AS (
+  DELETE FROM ${s}.attempt a USING gone WHERE a.delivery_id = gone.id
+), bodies AS (
+  DELETE FROM ${s}.body b USING gone
+  WHERE b.event_id = gone.event_id AND b.project_id = gone.project_id AND b.variant = gone.variant
+    AND NOT EXISTS (SELECT 1 FROM ${s}.event e WHERE e.id = b.event_id AND e.project_id = b.project_id)
+    AND NOT EXISTS (
+      SELECT 1 FROM ${s}.delivery d
+      WHERE d.event_id = b.event_id AND d.project_id = b.project_id AND d.variant = b.variant
+        AND NOT EXISTS (SELECT 1 FROM locked WHERE locked.id = d.id))
+)
+SELECT (SELECT count(*) FROM gone)::int AS pruned, (SELECT count(*) FROM seen)::int AS seen,
+  (SELECT max(seen.updated_at) FROM seen)::text AS last`,
+
+    pruneEvents: `WITH t AS MATERIALIZED (
+  SELECT ${nowSql("$1")} AS now, $2::text::bigint AS kept, $3::text::bigint AS begin, $4::text::int AS look,
+    $5::text::int AS most
+), seen AS MATERIALIZED (
+  SELECT e.id, e.project_id, e.state, e.captured_at, e.seq FROM ${s}.event e
+  WHERE e.captured_at >= (SELECT begin FROM t) AND e.captured_at <= ${now} - (SELECT kept FROM t)
+  ORDER BY e.captured_at, e.id LIMIT (SELECT look FROM t)
+), over AS MATERIALIZED (
+  SELECT seen.id, seen.project_id FROM seen
+  WHERE seen.state <> 'new' AND NOT EXISTS (
+    SELECT 1 FROM ${s}.delivery d WHERE d.event_id = seen.id AND d.project_id = seen.project_id)
+  ORDER BY seen.captured_at, seen.id LIMIT (SELECT most FROM t)
+), locked AS MATERIALIZED (
+  SELECT e.id, e.project_id FROM ${s}.event e JOIN over ON over.id = e.id AND over.project_id = e.project_id
+  WHERE e.state <> 'new'
+  ORDER BY e.seq FOR UPDATE OF e SKIP LOCKED
+), bodies AS (
+  DELETE FROM ${s}.body b USING locked WHERE b.event_id = locked.id AND b.project_id = locked.project_id
+), gone AS (
+  DELETE FROM ${s}.event e USING locked WHERE e.id = locked.id AND e.project_id = locked.project_id
+  RETURNING 1 AS one
+)
+SELECT (SELECT count(*) FROM gone)::int AS pruned, (SELECT count(*) FROM seen)::int AS seen,
+  (SELECT max(seen.captured_at) FROM seen)::text AS last`,
+
+    pruneSubscriptions: `WITH t AS MATERIALIZED (
+  SELECT ${nowSql("$1")} AS now, $2::text::bigint AS kept, $3::text::int AS most
+), locked AS MATERIALIZED (
+  SELECT s.id FROM ${s}.subscription s
+  WHERE s.status = 'deleted' AND s.status_changed_at <= ${now} - (SELECT kept FROM t)
+    AND NOT EXISTS (SELECT 1 FROM ${s}.delivery d WHERE d.subscription_id = s.id)
+  LIMIT (SELECT most FROM t)
+  FOR UPDATE OF s SKIP LOCKED
+), endpoints AS (
+  DELETE FROM ${s}.endpoint e USING locked WHERE e.subscription_id = locked.id
+), filters AS (
+  DELETE FROM ${s}.subscription_filter f USING locked WHERE f.subscription_id = locked.id
+), gone AS (
+  DELETE FROM ${s}.subscription s USING locked WHERE s.id = locked.id RETURNING s.id
+)
+DELETE FROM ${s}.lane l USING gone WHERE l.subscription_id = gone.id`,
+
+    // A lane that a Retry-After held counts from the end of the hold.
+    lag: `WITH t AS MATERIALIZED (
+  SELECT ${nowSql("$1")} AS now
+), runnable AS (
+  SELECT l.subscription_id, l.hold_until FROM ${s}.lane l
+  WHERE l.ready AND l.held = 0 AND coalesce(l.hold_until, 0) <= ${now}
+  UNION ALL
+  SELECT l.subscription_id, l.hold_until FROM ${s}.lane l
+  WHERE NOT l.ready AND l.held = 0 AND l.next_due <= ${now} AND coalesce(l.hold_until, 0) <= ${now}
+)
+SELECT (
+  SELECT min(greatest(head.due_at, r.hold_until)) FROM runnable r
+  CROSS JOIN LATERAL (
+    SELECT d.due_at FROM ${s}.delivery d
+    WHERE d.subscription_id = r.subscription_id AND d.status = 'pending' AND d.due_at <= ${now}
+    ORDER BY d.due_at LIMIT 1
+  ) AS head
+)::text AS oldest_due, (
+  SELECT min(e.captured_at) FROM ${s}.event e WHERE e.state = 'new'
+)::text AS oldest_new`,
+
+    remaining: `WITH t AS MATERIALIZED (
+  SELECT ${nowSql("$1")} AS now, $2::text::int AS most
+), runnable AS (
+  SELECT l.subscription_id FROM ${s}.lane l
+  WHERE l.ready AND l.held = 0 AND coalesce(l.hold_until, 0) <= ${now}
+  UNION ALL
+  SELECT l.subscription_id FROM ${s}.lane l
+  WHERE NOT l.ready AND l.held = 0 AND l.next_due <= ${now} AND coalesce(l.hold_until, 0) <= ${now}
+)
+SELECT (SELECT count(*) FROM (
+  SELECT 1 FROM runnable r
+  CROSS JOIN LATERAL (
+    SELECT 1 FROM ${s}.delivery d
+    WHERE d.subscription_id = r.subscription_id AND d.status = 'pending' AND d.due_at <= ${now}
+    LIMIT (SELECT most FROM t)
+  ) AS due
+  LIMIT (SELECT most FROM t)
+) AS counted)::int AS pending, (SELECT count(*) FROM (
+  SELECT 1 FROM ${s}.event e WHERE e.state = 'new' LIMIT (SELECT most FROM t)
+) AS counted)::int AS new_events`,
+  }),
+);
