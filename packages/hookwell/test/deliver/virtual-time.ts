@@ -50,7 +50,7 @@ export class VirtualTime implements Timers {
       next.wake();
       await settle();
     }
-    this.#now = end;
+    this.#now = Math.max(this.#now, end);
     await settle();
   }
 

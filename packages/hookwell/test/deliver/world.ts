@@ -114,7 +114,10 @@ export class World {
     this.#settles = [store.settle];
     this.again = async () => this.track(await rest.again());
     this.close = async () => {
-      await Promise.all(this.#loops.map((loops) => loops.stop({ graceMs: 0 })));
+      const stopped = Promise.all(this.#loops.map((loops) => loops.stop({ graceMs: 0 })));
+      // Senders of a test may not heed the abort; on virtual time patience costs nothing.
+      await this.advance(5_000);
+      await stopped;
       await rest.close();
     };
   }
