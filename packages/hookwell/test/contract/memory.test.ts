@@ -1,19 +1,5 @@
 import { storeContract } from "hookwell/testing";
 import { describe, test } from "vitest";
-import { MemoryOutbox, memoryTx } from "../../src/store/memory/index.ts";
+import { memoryHarness } from "./harnesses.ts";
 
-storeContract(
-  "memory",
-  {
-    async make({ now, idFunc }) {
-      const store = new MemoryOutbox({ now, idFunc });
-      return {
-        store,
-        transaction: (fn) =>
-          store.transaction((tx) => fn({ kind: "async", adapter: memoryTx() as never, tx })),
-        close: () => store.close(),
-      };
-    },
-  },
-  { describe, test },
-);
+storeContract("memory", memoryHarness, { describe, test });

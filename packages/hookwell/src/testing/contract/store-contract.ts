@@ -7,6 +7,7 @@ import { keyRules } from "./key-rules.ts";
 import { laneRules } from "./lane-rules.ts";
 import { listRules } from "./list-rules.ts";
 import { managementRules } from "./management-rules.ts";
+import { markRules } from "./mark-rules.ts";
 import { matchingRules } from "./matching-rules.ts";
 import { outcomeRules } from "./outcome-rules.ts";
 import { referenceRules } from "./reference-rules.ts";
@@ -18,6 +19,7 @@ import { upkeepRules } from "./upkeep-rules.ts";
 
 const chapters: Readonly<Record<string, (rule: Rule) => void>> = {
   "reference methods": referenceRules,
+  "reference marks": markRules,
   claims: claimRules,
   lanes: laneRules,
   outcomes: outcomeRules,
