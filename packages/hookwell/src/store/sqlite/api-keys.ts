@@ -1,0 +1,72 @@
+import type { Row } from "../../adapters/seam.ts";
+import { DuplicateIdError } from "../../model/errors.ts";
+import type { ApiKeyRecord, Page, PageOf } from "../contract.ts";
+import { storable } from "../storable.ts";
+import type { Connection } from "./connection.ts";
+import { type Listing, readPage } from "./pages.ts";
+import { date, optionalDate, optionalText, present, text } from "./rows.ts";
+
+const columns = "k.id, k.name, k.scopes, k.project_id, k.created_at, k.expires_at, k.last_used_at";
+const createText = `
+INSERT INTO hookwell_api_key (id, hash, name, scopes, project_id, created_at, expires_at, last_used_at)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?)
+ON CONFLICT DO NOTHING
+RETURNING id`;
+export const findKeyText = `SELECT ${columns} FROM hookwell_api_key k WHERE k.hash = ?`;
+
+/** Inside a write. @throws DuplicateIdError */
+export function createApiKey(connection: Connection, key: ApiKeyRecord & { readonly hash: string }): void {
+  const { id, hash, name, scopes, projectId, createdAt, expiresAt, lastUsedAt } = key;
+  const rows = connection.all(createText, [
+    id,
+    hash,
+    storable(name),
+    JSON.stringify(scopes),
+    projectId ?? null,
+    createdAt.getTime(),
+    expiresAt?.getTime() ?? null,
+    lastUsedAt?.getTime() ?? null,
+  ]);
+  if (rows.length === 0) throw new DuplicateIdError("API key", id);
+}
+
+export function findApiKey(connection: Connection, hash: string): ApiKeyRecord | undefined {
+  const [row] = connection.all(findKeyText, [hash]);
+  return row && toApiKey(row);
+}
+
+/** Inside a write. */
+export function touchApiKey(connection: Connection, id: string, at: Date): void {
+  connection.all("UPDATE hookwell_api_key SET last_used_at = ? WHERE id = ?", [at.getTime(), id]);
+}
+
+/** Inside a write: true when there was one. */
+export function deleteApiKey(connection: Connection, id: string): boolean {
+  return connection.all("DELETE FROM hookwell_api_key WHERE id = ? RETURNING id", [id]).length > 0;
+}
+
+export const keyListing: Listing = {
+  columns,
+  from: "hookwell_api_key k INDEXED BY hookwell_api_key_list",
+  joins: "",
+  time: "k.created_at",
+  id: "k.id",
+  served: [],
+  filters: [],
+};
+
+export function listApiKeys(connection: Connection, page: Page): Promise<PageOf<ApiKeyRecord>> {
+  return readPage(connection, keyListing, {}, page, toApiKey);
+}
+
+function toApiKey(row: Row): ApiKeyRecord {
+  return present<ApiKeyRecord>({
+    id: text(row.id),
+    name: text(row.name),
+    scopes: JSON.parse(text(row.scopes)) as string[],
+    projectId: optionalText(row.project_id),
+    createdAt: date(row.created_at),
+    expiresAt: optionalDate(row.expires_at),
+    lastUsedAt: optionalDate(row.last_used_at),
+  });
+}

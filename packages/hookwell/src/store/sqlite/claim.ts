@@ -1,0 +1,155 @@
+import { ValidationError } from "../../model/errors.ts";
+import type { ClaimRequest } from "../contract.ts";
+import type { Connection } from "./connection.ts";
+import { integer, text } from "./rows.ts";
+
+/** Most lanes that one claim wakes: a herd that becomes due together is let in over several claims. */
+const mostWoken = 1_000;
+
+/** Whether a claim could find anything: lanes that are ready, or whose time has come. Takes no lock. */
+export const anyWorkText = `
+SELECT EXISTS (SELECT 1 FROM hookwell_lane INDEXED BY hookwell_lane_ready WHERE ready = 1 AND held = 0)
+  OR EXISTS (SELECT 1 FROM hookwell_lane INDEXED BY hookwell_lane_waiting
+    WHERE ready = 0 AND held = 0 AND next_due <= ?) AS work`;
+
+export const wakeDueText = `
+UPDATE hookwell_lane SET ready = 1, next_due = NULL
+WHERE subscription_id IN (
+  SELECT subscription_id FROM hookwell_lane INDEXED BY hookwell_lane_waiting
+  WHERE ready = 0 AND held = 0 AND next_due <= ? ORDER BY next_due LIMIT ?)`;
+
+const readyLanes = `SELECT subscription_id FROM hookwell_lane INDEXED BY hookwell_lane_ready
+WHERE ready = 1 AND held = 0`;
+export const lanesAfterText = `${readyLanes} AND subscription_id > ? ORDER BY subscription_id LIMIT ?`;
+export const lanesUpToText = `${readyLanes} AND subscription_id > ? AND subscription_id <= ?
+ORDER BY subscription_id LIMIT ?`;
+
+export const dueRowsText = `
+SELECT id, due_at FROM hookwell_delivery INDEXED BY hookwell_delivery_pending
+WHERE subscription_id = ? AND status = 'pending' AND due_at <= ? AND (due_at, id) > (?, ?)
+ORDER BY due_at, id LIMIT ?`;
+
+// The end of a Retry-After is never passed over: next_due is not before hold_until.
+export const sleepText = `
+UPDATE hookwell_lane SET ready = 0, next_due = (
+  SELECT due_at FROM hookwell_delivery INDEXED BY hookwell_delivery_pending
+  WHERE subscription_id = ? AND status = 'pending' ORDER BY due_at LIMIT 1)
+WHERE subscription_id = ?`;
+
+export const leaseText = `
+UPDATE hookwell_delivery AS d
+SET lease_token = ? || '.' || j.key, lease_until = ?, due_at = ?, attempts = attempts + 1
+FROM json_each(?) j
+WHERE d.id = j.value`;
+
+export interface ClaimedRows {
+  /** In the order of the turns. */
+  readonly ids: readonly string[];
+  readonly cursor: string;
+}
+
+interface Lane {
+  readonly id: string;
+  readonly room: number;
+  readonly rows: { readonly id: string; readonly dueAt: number }[];
+}
+
+/** @throws ValidationError */
+export function checkLimit(limit: number): void {
+  if (!Number.isSafeInteger(limit) || limit < 1)
+    throw new ValidationError([{ pointer: "/limit", message: "must be a whole number, 1 or more" }]);
+}
+
+/** Inside a write: takes rows by the turn rule and leases them, each with a token of its own made of `token`. */
+export function claimRows(
+  connection: Connection,
+  request: ClaimRequest,
+  token: string,
+  now: number,
+): ClaimedRows {
+  connection.all(wakeDueText, [now, mostWoken]);
+  const lanes = lanesWithWork(connection, request, now);
+  const taken = takeTurns(connection, lanes, request.limit, now);
+  if (taken.length === 0) return { ids: [], cursor: request.cursor ?? "" };
+  const until = now + request.leaseMs;
+  const ids = taken.map((row) => row.id);
+  connection.all(leaseText, [token, until, until, JSON.stringify(ids)]);
+  return { ids, cursor: taken.at(-1)!.lane };
+}
+
+/** Ready lanes after the cursor, and round again, each with its first due row; those without one go to sleep. */
+function lanesWithWork(connection: Connection, request: ClaimRequest, now: number): Lane[] {
+  const { cursor = "", limit, rooms, room = limit } = request;
+  const lanes: Lane[] = [];
+  const look = (id: string): void => {
+    const free = Math.min(rooms?.get(id) ?? room, limit);
+    if (free < 1) return;
+    const lane: Lane = { id, room: free, rows: [] };
+    if (fetchRows(connection, lane, 1, now) > 0) lanes.push(lane);
+    else connection.all(sleepText, [id, id]);
+  };
+  const walk = (text_: string, from: string, ...bound: string[]): void => {
+    for (let after = from; lanes.length < limit; ) {
+      const size = Math.min(limit, 200);
+      const page = connection.all(text_, [after, ...bound, size]).map((row) => text(row.subscription_id));
+      for (const id of page) {
+        if (lanes.length >= limit) return;
+        look(id);
+      }
+      if (page.length < size) return;
+      after = page.at(-1)!;
+    }
+  };
+  walk(lanesAfterText, cursor);
+  if (cursor !== "") walk(lanesUpToText, "", cursor);
+  return lanes;
+}
+
+/** Reads up to `count` more due rows of a lane; answers how many there were. */
+function fetchRows(connection: Connection, lane: Lane, count: number, now: number): number {
+  const last = lane.rows.at(-1);
+  const rows = connection.all(dueRowsText, [
+    lane.id,
+    now,
+    last?.dueAt ?? Number.MIN_SAFE_INTEGER,
+    last?.id ?? "",
+    count,
+  ]);
+  for (const row of rows) lane.rows.push({ id: text(row.id), dueAt: integer(row.due_at) });
+  return rows.length;
+}
+
+/**
+ * One row from each lane in each turn. Rows are read a few at a time, as many from each lane as the missing ones
+ * divided among them, so that no lane is read much further than it is taken from.
+ */
+function takeTurns(
+  connection: Connection,
+  lanes: readonly Lane[],
+  limit: number,
+  now: number,
+): { readonly id: string; readonly lane: string }[] {
+  let open = lanes.filter((lane) => lane.room > lane.rows.length);
+  let missing = limit - lanes.length;
+  while (missing > 0 && open.length > 0) {
+    const share = Math.ceil(missing / open.length);
+    const still: Lane[] = [];
+    for (const lane of open) {
+      const wanted = Math.min(share, lane.room - lane.rows.length);
+      const found = fetchRows(connection, lane, wanted, now);
+      missing -= found;
+      if (found === share && lane.rows.length < lane.room) still.push(lane);
+    }
+    open = still;
+  }
+  const taken: { id: string; lane: string }[] = [];
+  for (let turn = 0; taken.length < limit; turn++) {
+    const before = taken.length;
+    for (const lane of lanes) {
+      const row = lane.rows[turn];
+      if (row && taken.length < limit) taken.push({ id: row.id, lane: lane.id });
+    }
+    if (taken.length === before) break;
+  }
+  return taken;
+}

@@ -1,0 +1,109 @@
+import type { Program } from "../../adapters/seam.ts";
+import { InvalidStateError, NotFoundError } from "../../model/errors.ts";
+import type { EventKey, EventRecord } from "../../model/event.ts";
+import { canMove, eventTransitions } from "../../model/states.ts";
+import type { DispatchItem } from "../contract.ts";
+import { storable } from "../storable.ts";
+import type { Connection } from "./connection.ts";
+import { eventColumns, toEventRecord } from "./event-rows.ts";
+import { wakeLanes } from "./lanes.ts";
+import { integer, statement, text } from "./rows.ts";
+
+// Two looks a route, each served by (route, due_at, seq) where state = 'new'. An event never tried has due_at 0,
+// so that a clock set back hides none, and those come in capture order whatever the backlog.
+const fromNew = `SELECT ${eventColumns} FROM hookwell_event e INDEXED BY hookwell_event_new
+WHERE e.state = 'new' AND e.route = ?`;
+export const takeUntriedText = `${fromNew} AND e.due_at = 0 ORDER BY e.seq LIMIT ?`;
+export const takeRetriedText = `${fromNew} AND e.due_at > 0 AND e.due_at <= ? ORDER BY e.due_at, e.seq LIMIT ?`;
+
+export function takeNew(
+  connection: Connection,
+  routes: readonly string[],
+  limit: number,
+  now: number,
+): EventRecord[] {
+  const rows = [...new Set(routes)].flatMap((route) => [
+    ...connection.all(takeUntriedText, [route, limit]),
+    ...connection.all(takeRetriedText, [route, now, limit]),
+  ]);
+  return rows
+    .sort((a, b) => integer(a.seq) - integer(b.seq))
+    .slice(0, limit)
+    .map(toEventRecord);
+}
+
+export const markText = `
+UPDATE hookwell_event SET state = 'dispatched', dispatched_at = ?, patch = coalesce(?, patch)
+WHERE id = ? AND project_id = ? AND state = 'new'
+RETURNING type, fanned_out`;
+
+const bodyText = `
+INSERT INTO hookwell_body (project_id, event_id, variant, bytes) VALUES (?, ?, ?, ?)
+ON CONFLICT DO NOTHING`;
+
+const deliveryText = `
+INSERT INTO hookwell_delivery (id, project_id, event_id, subscription_id, endpoint_id, variant, type, status,
+  attempts, round, next_attempt_at, due_at, created_at, updated_at)
+VALUES (?, ?, ?, ?, ?, ?, ?, 'pending', 0, 1, ?, ?, ?, ?)
+ON CONFLICT DO NOTHING`;
+
+export const capturedLanesText = `
+SELECT subscription_id FROM hookwell_delivery WHERE event_id = ? AND project_id = ? AND status = 'pending'`;
+
+/** Inside a write: marks those still new, writes their bodies and deliveries, and wakes the lanes. */
+export function dispatch(connection: Connection, items: readonly DispatchItem[], now: number): EventKey[] {
+  const done: EventKey[] = [];
+  const lanes = new Set<string>();
+  for (const { projectId, id, bodies, deliveries, patch } of items) {
+    const [event] = connection.all(markText, [now, patch ?? null, id, projectId]);
+    if (!event) continue;
+    done.push({ projectId, id });
+    for (const { variant, bytes } of bodies) connection.all(bodyText, [projectId, id, variant, bytes]);
+    for (const { id: deliveryId, subscriptionId, endpointId, variant } of deliveries) {
+      const place = [deliveryId, projectId, id, subscriptionId, endpointId, variant, text(event.type)];
+      connection.all(deliveryText, [...place, now, now, now, now]);
+      lanes.add(subscriptionId);
+    }
+    if (integer(event.fanned_out) === 1)
+      for (const row of connection.all(capturedLanesText, [id, projectId]))
+        lanes.add(text(row.subscription_id));
+  }
+  if (lanes.size > 0) connection.run(wakeLanes(lanes, now));
+  return done;
+}
+
+const failText = `
+UPDATE hookwell_event SET tries = tries + 1, error = ?, state = ?, due_at = ?
+WHERE id = ? AND project_id = ? AND state = 'new'
+RETURNING seq`;
+
+/** Inside a write: counts a failed try, and parks the event when there is to be no other. */
+export function failDispatch(
+  connection: Connection,
+  { projectId, id }: EventKey,
+  error: string,
+  retryInMs: number | null,
+  now: number,
+): boolean {
+  const state = retryInMs === null ? "parked" : "new";
+  const dueAt = retryInMs === null ? 0 : Math.max(1, now + Math.round(retryInMs));
+  return connection.all(failText, [storable(error), state, dueAt, id, projectId]).length > 0;
+}
+
+/** Sends a parked event through dispatch again. */
+export function* releaseProgram({ projectId, id }: EventKey): Program<void> {
+  // Written before it is read, so that a transaction begun DEFERRED waits for the write lock here.
+  const [event] = yield statement(
+    "UPDATE hookwell_event SET tries = tries WHERE id = ? AND project_id = ? RETURNING state",
+    id,
+    projectId,
+  );
+  if (!event) throw new NotFoundError("event", id);
+  const state = text(event.state) as EventRecord["state"];
+  if (!canMove(eventTransitions, state, "new")) throw new InvalidStateError("event", id, state, "release");
+  yield statement(
+    "UPDATE hookwell_event SET state = 'new', tries = 0, error = NULL, due_at = 0 WHERE id = ? AND project_id = ?",
+    id,
+    projectId,
+  );
+}

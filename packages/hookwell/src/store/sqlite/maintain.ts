@@ -1,0 +1,108 @@
+import type { Delivery } from "../../model/delivery.ts";
+import type { MaintenanceResult, RetentionPolicy } from "../contract.ts";
+import type { Connection } from "./connection.ts";
+import { deliveryColumns, deliveryJoins } from "./delivery-rows.ts";
+import type { Endpoints } from "./last-look.ts";
+import { Pruning } from "./pruning.ts";
+import { text } from "./rows.ts";
+
+// Rows that a send is using now are left to its outcome, or to the end of their lease.
+const waiting = "d.status = 'pending' AND (d.lease_until IS NULL OR d.lease_until <= ?)";
+
+export const closingText = `
+SELECT d.id, CASE s.status WHEN 'deleted' THEN 'deleted' ELSE 'gone' END AS reason
+FROM hookwell_lane l INDEXED BY hookwell_lane_closing
+CROSS JOIN hookwell_subscription s ON s.id = l.subscription_id
+CROSS JOIN hookwell_delivery d INDEXED BY hookwell_delivery_pending ON d.subscription_id = l.subscription_id
+WHERE l.held = 2 AND ${waiting}
+LIMIT ?`;
+
+const cancelText = `
+UPDATE hookwell_delivery SET status = 'cancelled', reason = ?, lease_token = NULL, lease_until = NULL,
+  updated_at = ?
+WHERE id = ?`;
+
+// A closing lane without pending rows needs no more looks. One that gets a row later is made anew, closing.
+export const closedText = `
+DELETE FROM hookwell_lane WHERE held = 2 AND subscription_id IN (
+  SELECT l.subscription_id FROM hookwell_lane l INDEXED BY hookwell_lane_closing
+  WHERE l.held = 2 AND NOT EXISTS (
+    SELECT 1 FROM hookwell_delivery d INDEXED BY hookwell_delivery_pending
+    WHERE d.subscription_id = l.subscription_id AND d.status = 'pending')
+  LIMIT ?)`;
+
+export const heldText = `
+SELECT d.id, s.status_reason AS reason
+FROM hookwell_subscription s INDEXED BY hookwell_subscription_off
+CROSS JOIN hookwell_delivery d INDEXED BY hookwell_delivery_pending ON d.subscription_id = s.id
+WHERE s.status IN ('disabled', 'deleted') AND s.status = 'disabled' AND s.status_changed_at <= ?
+  AND s.status_reason IS NOT 'gone' AND ${waiting}
+LIMIT ?`;
+
+const failText = `
+UPDATE hookwell_delivery SET status = 'failed', reason = ?, lease_token = NULL, lease_until = NULL,
+  updated_at = ?
+WHERE id = ?`;
+const failedRowsText = `
+SELECT ${deliveryColumns} FROM json_each(?) j CROSS JOIN hookwell_delivery d ON d.id = j.value ${deliveryJoins}
+ORDER BY d.id`;
+
+/** Cancels, fails and prunes, each in one short write of at most `limit` rows. */
+export class Maintenance {
+  readonly #connection: Connection;
+  readonly #endpoints: Endpoints;
+  readonly #pruning: Pruning;
+
+  constructor(connection: Connection, endpoints: Endpoints) {
+    this.#connection = connection;
+    this.#endpoints = endpoints;
+    this.#pruning = new Pruning(connection);
+  }
+
+  async run(retention: RetentionPolicy | null, limit: number, now: number): Promise<MaintenanceResult> {
+    const cancelled = await this.#cancelEnded(limit, now);
+    if (retention === null)
+      return { cancelled, failed: [], prunedDeliveries: 0, prunedEvents: 0, more: cancelled === limit };
+    const failed = await this.#failHeld(retention.heldMs, limit, now);
+    const pruned = await this.#pruning.run(retention, limit, now);
+    return {
+      cancelled,
+      failed,
+      prunedDeliveries: pruned.deliveries,
+      prunedEvents: pruned.events,
+      more: pruned.more || cancelled === limit || failed.length === limit,
+    };
+  }
+
+  /** What waits for a deleted or gone subscription is cancelled. */
+  async #cancelEnded(limit: number, now: number): Promise<number> {
+    const connection = this.#connection;
+    // Looked at without a lock first: most of the time there is nothing.
+    if (
+      connection.all("SELECT 1 FROM hookwell_lane INDEXED BY hookwell_lane_closing WHERE held = 2 LIMIT 1")
+        .length === 0
+    )
+      return 0;
+    return connection.write(() => {
+      const rows = connection.all(closingText, [now, limit]);
+      for (const row of rows) connection.all(cancelText, [text(row.reason), now, text(row.id)]);
+      connection.all(closedText, [limit]);
+      return rows.length;
+    });
+  }
+
+  /** What a disabled subscription held for too long fails with the subscription's reason. */
+  async #failHeld(heldMs: number, limit: number, now: number): Promise<Delivery[]> {
+    const connection = this.#connection;
+    if (connection.all(heldText, [now - heldMs, now, 1]).length === 0) return [];
+    const ids = await connection.write(() =>
+      connection.all(heldText, [now - heldMs, now, limit]).map((row) => {
+        connection.all(failText, [text(row.reason), now, text(row.id)]);
+        return text(row.id);
+      }),
+    );
+    return connection
+      .all(failedRowsText, [JSON.stringify(ids)])
+      .flatMap((row) => this.#endpoints.delivery(row, now) ?? []);
+  }
+}

@@ -1,0 +1,110 @@
+import { DatabaseSync } from "node:sqlite";
+import type { Clock } from "../../model/clock.ts";
+import { SchemaVersionError } from "../../model/errors.ts";
+import {
+  type AppliedMigration,
+  type Migration,
+  type MigrationStatus,
+  type Migrations,
+  migrationName,
+  migrationStatus,
+  schemaProblem,
+} from "../migrations.ts";
+import type { Connection } from "./connection.ts";
+import { initialTables } from "./initial-tables.ts";
+import { integer } from "./rows.ts";
+import { storageError } from "./sqlite-errors.ts";
+
+/** The steps of the SQLite schema. Released ones are never edited. */
+export const sqliteMigrations: readonly Migration[] = [
+  { version: 1, name: "initial", compatibleFrom: 1, sql: initialTables },
+];
+
+/** The table of applied steps: made before the first step, and never changed. */
+const migrationTable = `CREATE TABLE IF NOT EXISTS hookwell_migration (
+  version INTEGER PRIMARY KEY,
+  name TEXT NOT NULL,
+  applied_at INTEGER NOT NULL,
+  compatible_from INTEGER NOT NULL
+) STRICT;
+`;
+const appliedText = "SELECT version, compatible_from FROM hookwell_migration";
+const hasTableText = "SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = 'hookwell_migration'";
+
+export class SqliteMigrations implements Migrations {
+  readonly #connection: Connection;
+  readonly #now: Clock;
+  readonly #steps: readonly Migration[];
+
+  constructor(connection: Connection, now: Clock, steps: readonly Migration[] = sqliteMigrations) {
+    this.#connection = connection;
+    this.#now = now;
+    this.#steps = steps;
+  }
+
+  async migrate(): Promise<readonly string[]> {
+    const connection = this.#connection;
+    await connection.connect();
+    return connection.write(() => {
+      const status = this.#status(this.#applied());
+      if (status.current > status.wanted && !status.usable) throw this.#unusable(status);
+      const pending = this.#steps.filter((step) => step.version > status.current);
+      if (pending.length > 0) connection.script(migrationTable);
+      for (const step of pending) {
+        connection.script(step.sql);
+        connection.all(
+          "INSERT INTO hookwell_migration (version, name, applied_at, compatible_from) VALUES (?, ?, ?, ?)",
+          [step.version, step.name, this.#now().getTime(), step.compatibleFrom],
+        );
+      }
+      return pending.map(migrationName);
+    });
+  }
+
+  sql(): string {
+    const steps = this.#steps.map(
+      (step) =>
+        `-- ${migrationName(step)}\n${step.sql}INSERT INTO hookwell_migration (version, name, applied_at, compatible_from)\n  VALUES (${step.version}, '${step.name}', CAST((julianday('now') - 2440587.5) * 86400000 AS INTEGER), ${step.compatibleFrom});\n`,
+    );
+    return `BEGIN IMMEDIATE;\n${migrationTable}\n${steps.join("\n")}COMMIT;\n`;
+  }
+
+  async check(): Promise<MigrationStatus> {
+    if (this.#connection.connected) return this.#status(this.#applied());
+    if (!this.#connection.exists) return this.#status([]);
+    // A connection of its own, because ours would make the file a WAL one.
+    let reader: DatabaseSync | undefined;
+    try {
+      reader = new DatabaseSync(this.#connection.path, { readOnly: true });
+      const rows = reader.prepare(hasTableText).get() ? reader.prepare(appliedText).all() : [];
+      return this.#status(rows.map(appliedMigration));
+    } catch (error) {
+      throw storageError(error, this.#connection.path);
+    } finally {
+      reader?.close();
+    }
+  }
+
+  /** @throws SchemaVersionError unless this build can use the database as it is */
+  async require(): Promise<void> {
+    const status = await this.check();
+    if (!status.usable) throw this.#unusable(status);
+  }
+
+  #applied(): AppliedMigration[] {
+    if (this.#connection.all(hasTableText).length === 0) return [];
+    return this.#connection.all(appliedText).map(appliedMigration);
+  }
+
+  #status(applied: readonly AppliedMigration[]): MigrationStatus {
+    return migrationStatus(this.#steps, applied);
+  }
+
+  #unusable(status: MigrationStatus): SchemaVersionError {
+    return new SchemaVersionError(schemaProblem(status, `The database ${this.#connection.path}`)!);
+  }
+}
+
+function appliedMigration(row: Readonly<Record<string, unknown>>): AppliedMigration {
+  return { version: integer(row.version), compatibleFrom: integer(row.compatible_from) };
+}

@@ -1,0 +1,170 @@
+import { runProgramSync } from "../../adapters/seam.ts";
+import type { Exchange, Outcome } from "../../model/delivery.ts";
+import type { DeliveryStatus } from "../../model/states.ts";
+import type { RecordResult } from "../contract.ts";
+import { storable } from "../storable.ts";
+import type { Connection, SqliteValue } from "./connection.ts";
+import { followStatus, laneDue, wakeLanes } from "./lanes.ts";
+import { integer, text } from "./rows.ts";
+
+const claimed = "WHERE id = ? AND status = 'pending' AND lease_token = ?";
+const answer = "RETURNING id, subscription_id, status, attempts, round, due_at";
+const free = "lease_token = NULL, lease_until = NULL, updated_at = ?";
+
+export const deliveredText = `
+UPDATE hookwell_delivery SET status = 'delivered', ${free}, delivered_at = ?, last_started_at = ?,
+  last_duration_ms = ?, last_status_code = ?
+${claimed} ${answer}`;
+
+export const releasedText = `
+UPDATE hookwell_delivery SET ${free}, attempts = attempts - 1, due_at = next_attempt_at
+${claimed} ${answer}`;
+
+export const retryText = `
+UPDATE hookwell_delivery SET ${free}, error_code = coalesce(?, error_code), last_error = coalesce(?, last_error),
+  next_attempt_at = ?, due_at = ?
+${claimed} ${answer}`;
+
+export const failedText = `
+UPDATE hookwell_delivery SET status = 'failed', ${free}, error_code = coalesce(?, error_code),
+  last_error = coalesce(?, last_error), reason = ?, attempts = attempts - ?
+${claimed} ${answer}`;
+
+export const attemptText = `
+INSERT INTO hookwell_attempt (delivery_id, round, number, started_at, duration_ms, status_code, error_code,
+  error, response_excerpt)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
+ON CONFLICT (delivery_id, round, number) DO UPDATE SET started_at = excluded.started_at,
+  duration_ms = excluded.duration_ms, status_code = excluded.status_code, error_code = excluded.error_code,
+  error = excluded.error, response_excerpt = excluded.response_excerpt`;
+
+const goneText = `
+UPDATE hookwell_subscription
+SET status = 'disabled', status_reason = 'gone', updated_at = ?, status_changed_at = ?
+WHERE id = ? AND status IN ('active', 'paused')
+RETURNING id`;
+
+export const laneHoldText = `
+UPDATE hookwell_lane SET ready = 0, hold_until = max(coalesce(hold_until, 0), ?),
+  next_due = max(coalesce(hold_until, 0), ?)
+WHERE subscription_id = ?`;
+
+const currentText = `SELECT id FROM hookwell_delivery ${claimed}`;
+
+/** What was recorded, and what cannot be: ids of outcomes with a time or a number that is none. */
+export interface BatchResult extends RecordResult {
+  readonly bad: readonly string[];
+}
+
+/** Inside a write: records each outcome whose token is current. */
+export function recordOutcomes(
+  connection: Connection,
+  outcomes: readonly Outcome[],
+  now: number,
+): BatchResult {
+  const recorded: RecordResult["recorded"][number][] = [];
+  const stale: string[] = [];
+  const bad: string[] = [];
+  const woken = new Set<string>();
+  for (const outcome of outcomes) {
+    if (!hasNumbers(outcome)) {
+      const { id, leaseToken } = outcome;
+      (connection.all(currentText, [id, leaseToken]).length > 0 ? bad : stale).push(id);
+      continue;
+    }
+    const row = applyOutcome(connection, outcome, now);
+    if (!row) {
+      stale.push(outcome.id);
+      continue;
+    }
+    const lane = text(row.subscription_id);
+    const status = text(row.status) as DeliveryStatus;
+    recorded.push({ id: outcome.id, status, attempts: integer(row.attempts) });
+    if (outcome.kind === "released") woken.add(lane);
+    else if (outcome.kind === "gone") disableAsGone(connection, lane, now);
+    else if (outcome.kind === "retry") {
+      const dueAt = integer(row.due_at);
+      if (outcome.holdLaneMs === undefined) connection.run(laneDue(lane, dueAt));
+      else {
+        const until = now + Math.round(outcome.holdLaneMs);
+        connection.all(laneHoldText, [until, until, lane]);
+      }
+    }
+  }
+  if (woken.size > 0) connection.run(wakeLanes(woken, now));
+  return { recorded, stale, bad };
+}
+
+/** SQLite would take some of them for NULL. */
+function hasNumbers(outcome: Outcome): boolean {
+  const numbers: (number | undefined)[] = [];
+  if (outcome.kind === "retry") numbers.push(outcome.delayMs, outcome.holdLaneMs);
+  const exchange = "exchange" in outcome ? outcome.exchange : undefined;
+  if (exchange) numbers.push(exchange.durationMs, exchange.statusCode, exchange.startedAt.getTime());
+  return numbers.every((number) => number === undefined || Number.isFinite(number));
+}
+
+function applyOutcome(
+  connection: Connection,
+  outcome: Outcome,
+  now: number,
+): Record<string, unknown> | undefined {
+  const { id, leaseToken } = outcome;
+  const run = (sql: string, ...params: SqliteValue[]): Record<string, unknown> | undefined =>
+    connection.all(sql, [now, ...params, id, leaseToken])[0];
+  switch (outcome.kind) {
+    case "delivered": {
+      const { startedAt, durationMs, statusCode } = outcome.exchange;
+      return run(deliveredText, now, startedAt.getTime(), Math.round(durationMs), statusCode ?? null);
+    }
+    case "released":
+      return run(releasedText);
+    case "retry": {
+      const due = now + Math.round(outcome.delayMs);
+      const row = run(retryText, ...errorOf(outcome.exchange), due, due);
+      return row && log(connection, id, row, outcome.exchange);
+    }
+    case "gone": {
+      const row = run(failedText, ...errorOf(outcome.exchange), "gone", 0);
+      return row && log(connection, id, row, outcome.exchange);
+    }
+    case "failed": {
+      const { exchange, errorCode, error, reason } = outcome;
+      const row = run(failedText, storable(errorCode), storable(error), storable(reason), exchange ? 0 : 1);
+      return row && exchange ? log(connection, id, row, exchange) : row;
+    }
+  }
+}
+
+function log<Row extends Record<string, unknown>>(
+  connection: Connection,
+  id: string,
+  row: Row,
+  exchange: Exchange,
+): Row {
+  connection.all(attemptText, [
+    id,
+    integer(row.round),
+    integer(row.attempts),
+    exchange.startedAt.getTime(),
+    Math.round(exchange.durationMs),
+    exchange.statusCode ?? null,
+    ...errorOf(exchange),
+    storableOrNull(exchange.excerpt),
+  ]);
+  return row;
+}
+
+function errorOf(exchange: Exchange): [string | null, string | null] {
+  return [storableOrNull(exchange.errorCode), storableOrNull(exchange.error)];
+}
+
+function storableOrNull(value: string | undefined): string | null {
+  return value === undefined ? null : storable(value);
+}
+
+/** 410: nothing else is sent there, and maintenance cancels what waits. */
+function disableAsGone(connection: Connection, subscriptionId: string, now: number): void {
+  if (connection.all(goneText, [now, now, subscriptionId]).length > 0)
+    runProgramSync(followStatus(subscriptionId, now), connection.run);
+}

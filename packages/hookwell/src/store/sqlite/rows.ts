@@ -1,0 +1,49 @@
+import type { Statement } from "../../adapters/seam.ts";
+
+/**
+ * Reading of columns. Rows also come from the application's client, which may answer integers as number, bigint
+ * or text.
+ */
+export function integer(value: unknown): number {
+  return Number(value);
+}
+
+export function optionalInteger(value: unknown): number | undefined {
+  return value === null || value === undefined ? undefined : Number(value);
+}
+
+export function text(value: unknown): string {
+  return typeof value === "string" ? value : String(value);
+}
+
+export function optionalText(value: unknown): string | undefined {
+  return value === null || value === undefined ? undefined : text(value);
+}
+
+/** A project, tenant, owner or type: kept as the empty text where it is absent. */
+export function optionalName(value: unknown): string | undefined {
+  return optionalText(value) || undefined;
+}
+
+export function date(value: unknown): Date {
+  return new Date(Number(value));
+}
+
+export function optionalDate(value: unknown): Date | undefined {
+  return value === null || value === undefined ? undefined : date(value);
+}
+
+export function optionalJson<T>(value: unknown): T | undefined {
+  return value === null || value === undefined ? undefined : (JSON.parse(text(value)) as T);
+}
+
+/** An object whose undefined properties are left out, so that absent is absent. */
+export function present<T extends object>(value: { [Key in keyof T]: T[Key] | undefined }): T {
+  for (const key of Object.keys(value) as (keyof T)[]) if (value[key] === undefined) delete value[key];
+  return value as T;
+}
+
+/** A statement of a program. Numbers travel as text, so the SQL casts them. */
+export function statement(sql: string, ...params: (string | number | null)[]): Statement {
+  return { text: sql, params: params.map((value) => (typeof value === "number" ? String(value) : value)) };
+}

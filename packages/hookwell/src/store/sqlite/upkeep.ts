@@ -1,0 +1,69 @@
+import type { Connection } from "./connection.ts";
+import { integer, optionalInteger } from "./rows.ts";
+
+// Runnable lanes: those a claim would look at, and those whose time has come.
+const runnable = `
+SELECT subscription_id, hold_until FROM (
+  SELECT subscription_id, hold_until FROM hookwell_lane INDEXED BY hookwell_lane_ready
+  WHERE ready = 1 AND held = 0
+  UNION ALL
+  SELECT subscription_id, hold_until FROM hookwell_lane INDEXED BY hookwell_lane_waiting
+  WHERE ready = 0 AND held = 0 AND next_due <= ?)`;
+
+export const oldestDueText = `
+SELECT min(max(due, coalesce(hold_until, 0))) AS oldest FROM (
+  SELECT r.hold_until, (
+    SELECT due_at FROM hookwell_delivery d INDEXED BY hookwell_delivery_pending
+    WHERE d.subscription_id = r.subscription_id AND d.status = 'pending' ORDER BY due_at LIMIT 1) AS due
+  FROM (${runnable}) r)
+WHERE due <= ?`;
+
+// Routes one after the other by the index; in each the oldest never tried, and the oldest of the first of those
+// that wait for another try.
+export const oldestNewText = `
+WITH RECURSIVE routes (route) AS (
+  SELECT min(route) FROM hookwell_event INDEXED BY hookwell_event_new WHERE state = 'new'
+  UNION ALL
+  SELECT (SELECT min(e.route) FROM hookwell_event e INDEXED BY hookwell_event_new
+    WHERE e.state = 'new' AND e.route > routes.route)
+  FROM routes WHERE routes.route IS NOT NULL)
+SELECT min(
+  coalesce((SELECT e.captured_at FROM hookwell_event e INDEXED BY hookwell_event_new
+    WHERE e.state = 'new' AND e.route = routes.route AND e.due_at = 0 ORDER BY e.seq LIMIT 1), 9e15),
+  coalesce((SELECT min(captured_at) FROM (
+    SELECT e.captured_at FROM hookwell_event e INDEXED BY hookwell_event_new
+    WHERE e.state = 'new' AND e.route = routes.route AND e.due_at > 0 LIMIT 1000)), 9e15)) AS oldest
+FROM routes WHERE route IS NOT NULL
+ORDER BY oldest LIMIT 1`;
+
+export function lag(
+  connection: Connection,
+  now: number,
+): { readonly oldestDueAt?: Date; readonly oldestNewAt?: Date } {
+  const due = optionalInteger(connection.all(oldestDueText, [now, now])[0]?.oldest);
+  const captured = optionalInteger(connection.all(oldestNewText)[0]?.oldest);
+  return {
+    ...(due !== undefined && { oldestDueAt: new Date(due) }),
+    ...(captured !== undefined && { oldestNewAt: new Date(captured) }),
+  };
+}
+
+export const countPendingText = `
+SELECT count(*) AS count FROM (
+  SELECT 1 FROM (${runnable}) r
+  CROSS JOIN hookwell_delivery d INDEXED BY hookwell_delivery_pending ON d.subscription_id = r.subscription_id
+  WHERE d.status = 'pending' AND d.due_at <= ? LIMIT ?)`;
+export const countNewText = `
+SELECT count(*) AS count FROM (
+  SELECT 1 FROM hookwell_event INDEXED BY hookwell_event_new WHERE state = 'new' LIMIT ?)`;
+
+export function countRemaining(
+  connection: Connection,
+  max: number,
+  now: number,
+): { readonly pending: number; readonly newEvents: number } {
+  return {
+    pending: integer(connection.all(countPendingText, [now, now, max])[0]!.count),
+    newEvents: integer(connection.all(countNewText, [max])[0]!.count),
+  };
+}
