@@ -54,13 +54,18 @@ export function transportFailure(error: unknown, host: string): TransportFailure
   const code = systemCode(error);
   const tls = tlsFailure(error, code, host);
   if (tls) return tls;
-  // undici says "bad response" and "bad upgrade" for answers that HTTP does not allow here.
-  const bad = error instanceof Error && code === "UND_ERR_SOCKET" && error.message.startsWith("bad");
-  const known = bad || code.startsWith("HPE_") ? undefined : bySystemCode[code];
-  if (known) return new TransportFailure(known[0], `${host} ${known[1]}`, { cause: error });
-  return bad || code.startsWith("HPE_")
-    ? new TransportFailure("invalid_response", `${host} did not answer in HTTP/1.1`, { cause: error })
+  if (isNotHttp(error, code))
+    return new TransportFailure("invalid_response", `${host} did not answer in HTTP/1.1`, { cause: error });
+  const known = bySystemCode[code];
+  return known
+    ? new TransportFailure(known[0], `${host} ${known[1]}`, { cause: error })
     : new TransportFailure("network_error", `The exchange with ${host} failed (${code})`, { cause: error });
+}
+
+/** undici says "bad response" or "bad upgrade" for answers that are HTTP, but not allowed here. */
+function isNotHttp(error: unknown, code: string): boolean {
+  if (code.startsWith("HPE_") || code === "HTTPParserError") return true;
+  return error instanceof Error && code === "UND_ERR_SOCKET" && error.message.startsWith("bad");
 }
 
 function tlsFailure(error: unknown, code: string, host: string): TransportFailure | undefined {
