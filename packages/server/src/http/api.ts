@@ -62,6 +62,7 @@ const errorDescriptions: Readonly<Record<number, string>> = {
   409: "The state of the thing does not allow this.",
   413: "The body, or an event in it, is too large.",
   415: "The body is not sent as JSON.",
+  500: "A fault of the server.",
   503: "The database cannot be used now.",
 };
 
@@ -153,7 +154,11 @@ export class Api {
       tags: [description.tag],
       summary: description.summary,
       security: [],
-      responses: responsesOf(description.answers, description.errors ?? [], description.mediaType),
+      responses: responsesOf(
+        description.answers,
+        [500, ...(description.errors ?? [])],
+        description.mediaType,
+      ),
     });
     this.#add("get", path, async () => {
       const result = await handle();
@@ -162,7 +167,7 @@ export class Api {
   }
 
   #describe(spec: RouteSpec<z.ZodType, z.ZodType, z.ZodType>, mediaTypes: readonly string[]): void {
-    const errors = [400, 401, 403, 503, ...(spec.params ? [404] : []), ...(spec.body ? [413, 415] : [])];
+    const errors = [400, 401, 403, 500, 503, ...(spec.params ? [404] : []), ...(spec.body ? [413, 415] : [])];
     const content = spec.body
       ? Object.fromEntries(mediaTypes.map((type) => [type, { schema: spec.body as z.ZodType }]))
       : undefined;
