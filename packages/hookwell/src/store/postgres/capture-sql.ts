@@ -31,7 +31,7 @@ export const captureTexts = textsFor((s): CaptureTexts => {
 SELECT ${eventValues}, i.route
 FROM (
   SELECT x.*, coalesce(x.now_ms, ${clock}) AS now
-  FROM (SELECT x.*, x.now AS now_ms FROM jsonb_to_record($1::text::jsonb) AS x(now bigint, ${givenColumns})) AS x
+  FROM jsonb_to_record($1::text::jsonb) AS x(now_ms bigint, ${givenColumns})
 ) AS i
 ON CONFLICT DO NOTHING
 RETURNING 0 AS ord, 'inserted' AS outcome`;
@@ -66,7 +66,7 @@ function severalSql(s: string, withFanOut: boolean): string {
   return `WITH g AS MATERIALIZED (
   SELECT $1::text::jsonb AS j
 ), i AS MATERIALIZED (
-  SELECT x.*, coalesce((g.j ->> 'now')::bigint, ${clock}) AS now
+  SELECT x.*, coalesce((g.j ->> 'now_ms')::bigint, ${clock}) AS now
   FROM g, jsonb_to_recordset(g.j -> 'events') AS x(${columns})
 ), seen AS MATERIALIZED (
   SELECT i.ord, e.content_hash = i.content_hash AS same, e.fanned_out

@@ -65,7 +65,9 @@ function statement(
 ) {
   const single = first && !dry && open.length === 1 && open[0]!.input.fanOut === undefined;
   const events = open.map(({ input, ord }) => eventJson(input, ord));
-  const parameter = single ? { now, ...events[0] } : { now, dry, most: mostEmitMatches, events };
+  const parameter = single
+    ? { now_ms: now, ...events[0] }
+    : { now_ms: now, dry, most: mostEmitMatches, events };
   const sql = single ? texts.one : open.some(({ input }) => input.fanOut) ? texts.fanOut : texts.many;
   return { text: sql, params: [JSON.stringify(parameter)] };
 }

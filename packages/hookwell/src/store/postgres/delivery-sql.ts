@@ -65,8 +65,8 @@ FOR UPDATE OF d`,
 
     // The row has room for one success; the log keeps the one of the round that ends here.
     retry: `WITH ${target}, success AS (
-  INSERT INTO ${s}.attempt (delivery_id, round, number, started_at, duration_ms, status_code, response_excerpt)
-  SELECT d.id, d.round, d.attempts, d.last_started_at, d.last_duration_ms, d.last_status_code, d.last_excerpt
+  INSERT INTO ${s}.attempt (delivery_id, round, number, started_at, duration_ms, status_code)
+  SELECT d.id, d.round, d.attempts, d.last_started_at, d.last_duration_ms, d.last_status_code
   FROM t JOIN ${s}.delivery d ON d.id = t.id
   WHERE d.status = 'delivered' AND d.last_started_at IS NOT NULL
   ON CONFLICT DO NOTHING
@@ -76,7 +76,7 @@ FOR UPDATE OF d`,
     attempts = CASE d.status WHEN 'pending' THEN d.attempts ELSE 0 END,
     round = d.round + CASE d.status WHEN 'pending' THEN 0 ELSE 1 END,
     status = 'pending', reason = NULL, delivered_at = NULL,
-    last_started_at = NULL, last_duration_ms = NULL, last_status_code = NULL, last_excerpt = NULL
+    last_started_at = NULL, last_duration_ms = NULL, last_status_code = NULL
   FROM t WHERE d.id = t.id
   RETURNING d.subscription_id
 )
@@ -102,7 +102,7 @@ LEFT JOIN ${s}.body b ON b.event_id = d.event_id AND b.project_id = d.project_id
 SELECT a.round, a.number, a.started_at, a.duration_ms, a.status_code, a.error_code, a.error, a.response_excerpt
 FROM t JOIN ${s}.attempt a ON a.delivery_id = t.id
 UNION ALL
-SELECT d.round, d.attempts, d.last_started_at, d.last_duration_ms, d.last_status_code, NULL, NULL, d.last_excerpt
+SELECT d.round, d.attempts, d.last_started_at, d.last_duration_ms, d.last_status_code, NULL, NULL, NULL
 FROM t JOIN ${s}.delivery d ON d.id = t.id
 WHERE d.last_started_at IS NOT NULL
 ORDER BY 1, 2`,

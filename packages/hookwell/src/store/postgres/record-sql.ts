@@ -45,8 +45,7 @@ export const recordTexts = textsFor((s): RecordTexts => {
     last_error = coalesce(i.last_error, d.last_error),
     last_started_at = CASE i.kind WHEN 'delivered' THEN i.started_at END,
     last_duration_ms = CASE i.kind WHEN 'delivered' THEN i.duration_ms END,
-    last_status_code = CASE i.kind WHEN 'delivered' THEN i.status_code END,
-    last_excerpt = CASE i.kind WHEN 'delivered' THEN i.excerpt END
+    last_status_code = CASE i.kind WHEN 'delivered' THEN i.status_code END
   FROM i JOIN locked ON locked.locked_id = i.id
   WHERE d.id = i.id
   RETURNING i.ord, d.id, d.status, d.attempts, d.round, d.subscription_id, i.kind, i.sent, i.hold_ms,

@@ -124,7 +124,6 @@ CREATE TABLE @.delivery (
   last_status_code integer,
   last_started_at bigint,
   last_duration_ms bigint,
-  last_excerpt text,
   created_at bigint NOT NULL,
   updated_at bigint NOT NULL,
   delivered_at bigint
