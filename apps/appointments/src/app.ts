@@ -88,6 +88,8 @@ function problem(context: Context<AppEnvironment>, error: ProblemError): Respons
   const headers: Record<string, string> = { "content-type": "application/problem+json" };
   if (error.status === 401) headers["www-authenticate"] = "Bearer";
   if (error.status === 503) headers["retry-after"] = "1";
+  // The rest of the body is not read, so the connection cannot carry another request.
+  if (error.status === 413) headers.connection = "close";
   const body = JSON.stringify(problemDocument(error, context.get("requestId")));
   return context.newResponse(body, { status: error.status, headers });
 }

@@ -43,7 +43,7 @@ export function banner(facts: BannerFacts): string {
 export function commands({ url, newKey, userId }: BannerFacts): string[] {
   const key =
     newKey === undefined ? '"Authorization: Bearer $HOOKWELL_API_KEY"' : `'Authorization: Bearer ${newKey}'`;
-  const curl = (rest: string): string => `curl -sS -H ${key} ${rest}`;
+  const curl = (rest: string): string => `curl -sS -w '\\n' -H ${key} ${rest}`;
   const json = "-H 'Content-Type: application/json'";
   const email = `ada.${userId.slice(0, 8)}@example.com`;
   return [

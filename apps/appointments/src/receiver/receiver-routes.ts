@@ -32,7 +32,11 @@ export function receiverRoutes(webhooks: ReceivedWebhooks, secrets: ReceiverSecr
     return context.html(receiverList(await webhooks.list(shown)));
   });
 
-  routes.post("/hooks/:name", bodyLimit({ maxSize: maxBodyBytes }), async (context) => {
+  const limit = bodyLimit({
+    maxSize: maxBodyBytes,
+    onError: (context) => context.text("Too large for a webhook.", 413, { connection: "close" }),
+  });
+  routes.post("/hooks/:name", limit, async (context) => {
     const name = context.req.param("name");
     const secret = receivers.some((receiver) => receiver.name === name) ? secrets.get(name) : undefined;
     if (secret === undefined) return context.text("No such receiver.", 404);
