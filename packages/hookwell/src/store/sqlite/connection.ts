@@ -1,11 +1,18 @@
 import { existsSync } from "node:fs";
-import { DatabaseSync, type StatementSync } from "node:sqlite";
 import type { Row, Statement } from "../../adapters/seam.ts";
 import { StorageError } from "../../model/errors.ts";
 import { type Random, systemRandomNumber } from "../../model/random.ts";
+import {
+  type OpenSqlite,
+  openNodeSqlite,
+  rowsOf,
+  type SqliteHandle,
+  type SqliteStatement,
+  type SqliteValue,
+} from "./driver.ts";
 import { isBusy, storageError } from "./sqlite-errors.ts";
 
-export type SqliteValue = string | number | null | Uint8Array;
+export type { SqliteValue };
 
 /** How long a busy database is tried again before a write gives up, in ms. */
 const defaultPatienceMs = 30_000;
@@ -20,11 +27,18 @@ export class Connection {
   readonly path: string;
   readonly #patienceMs: number;
   readonly #random: Random;
-  readonly #statements = new Map<string, StatementSync>();
-  #database: DatabaseSync | undefined;
+  readonly #statements = new Map<string, SqliteStatement>();
+  #database: SqliteHandle | undefined;
 
-  constructor(path: string, options: { readonly patienceMs?: number; readonly random?: Random } = {}) {
+  /** Opens further connections with the same copy of SQLite. */
+  readonly openHandle: OpenSqlite;
+
+  constructor(
+    path: string,
+    options: { readonly patienceMs?: number; readonly random?: Random; readonly open?: OpenSqlite } = {},
+  ) {
     this.path = path;
+    this.openHandle = options.open ?? openNodeSqlite;
     this.#patienceMs = options.patienceMs ?? defaultPatienceMs;
     this.#random = options.random ?? systemRandomNumber;
   }
@@ -41,7 +55,7 @@ export class Connection {
   async connect(): Promise<void> {
     if (this.#database) return;
     try {
-      this.#database = new DatabaseSync(this.path);
+      this.#database = this.openHandle(this.path, { readonly: false });
       this.#database.exec("PRAGMA busy_timeout = 0");
       // Both change only this connection, but for WAL, which is a property of the file: readers and the writer
       // do not stop each other there.
@@ -75,7 +89,7 @@ export class Connection {
   /** Runs one statement and answers its rows. Outside of {@link write} it sees what is committed now. */
   all(text: string, params: readonly SqliteValue[] = []): Row[] {
     try {
-      return this.#prepare(text).all(...params) as Row[];
+      return rowsOf(this.#prepare(text), params) as Row[];
     } catch (error) {
       throw storageError(error, this.path);
     }
@@ -133,7 +147,7 @@ export class Connection {
     }
   }
 
-  #prepare(text: string): StatementSync {
+  #prepare(text: string): SqliteStatement {
     const known = this.#statements.get(text);
     if (known) return known;
     const statement = this.#open().prepare(text);
@@ -143,7 +157,7 @@ export class Connection {
     return statement;
   }
 
-  #open(): DatabaseSync {
+  #open(): SqliteHandle {
     if (this.#database) return this.#database;
     throw new StorageError(`The store of ${this.path} is not open; call open() first, or it was closed.`);
   }

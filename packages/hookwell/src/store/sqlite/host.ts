@@ -2,6 +2,7 @@ import { type Program, runProgram, runProgramSync } from "../../adapters/seam.ts
 import { ConfigurationError } from "../../model/errors.ts";
 import type { Logger } from "../../model/observe.ts";
 import type { Scope } from "../contract.ts";
+import { libraryOf, libraryText, type OpenSqlite } from "./driver.ts";
 import { statement } from "./rows.ts";
 import { hostError } from "./sqlite-errors.ts";
 
@@ -13,10 +14,15 @@ export type SyncScope = Extract<Scope, { kind: "sync" }>;
 
 /** Runs programs inside transactions of the application. Its connection's settings are never changed. */
 export class Host {
+  readonly #open: OpenSqlite;
   readonly #logger: Logger | undefined;
+  readonly #sameLibrary = new WeakSet<object>();
+  #library: unknown;
   #timeoutChecked = false;
 
-  constructor(logger: Logger | undefined) {
+  /** `open` makes our own connections. */
+  constructor(open: OpenSqlite, logger: Logger | undefined) {
+    this.#open = open;
     this.#logger = logger;
   }
 
@@ -54,6 +60,22 @@ export class Host {
       // The event is captured. A client that cannot answer a PRAGMA, or whose transaction was ended before this
       // one was awaited, is no reason to fail it.
     }
+  }
+
+  /**
+   * Once for each adapter, after its first capture: the application's connection must use the copy of SQLite that
+   * ours uses. @throws ConfigurationError, so that the transaction is rolled back
+   */
+  *checkLibrary({ adapter }: AsyncScope | SyncScope): Program<void> {
+    if (this.#sameLibrary.has(adapter)) return;
+    const [row] = yield statement(libraryText);
+    this.#library ??= libraryOf(this.#open);
+    if (row?.library !== this.#library)
+      throw new ConfigurationError(
+        "The application's SQLite connection and the store's use two copies of the SQLite library. In one process these do not see each other's locks and would lose writes. Open the store with the application's driver: sqliteStore({ path, open: (path, options) => new Database(path, options) }) for better-sqlite3, or use node:sqlite in both.",
+        "two_sqlite_libraries",
+      );
+    this.#sameLibrary.add(adapter);
   }
 
   #checkDialect(name: string, dialect: string): void {

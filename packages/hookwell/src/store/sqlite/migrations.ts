@@ -1,4 +1,4 @@
-import { DatabaseSync } from "node:sqlite";
+import type { Row } from "../../adapters/seam.ts";
 import type { Clock } from "../../model/clock.ts";
 import { SchemaVersionError } from "../../model/errors.ts";
 import {
@@ -11,6 +11,7 @@ import {
   schemaProblem,
 } from "../migrations.ts";
 import type { Connection } from "./connection.ts";
+import type { SqliteHandle } from "./driver.ts";
 import { initialTables } from "./initial-tables.ts";
 import { integer } from "./rows.ts";
 import { storageError } from "./sqlite-errors.ts";
@@ -73,11 +74,11 @@ export class SqliteMigrations implements Migrations {
     if (this.#connection.connected) return this.#status(this.#applied());
     if (!this.#connection.exists) return this.#status([]);
     // A connection of its own, because ours would make the file a WAL one.
-    let reader: DatabaseSync | undefined;
+    let reader: SqliteHandle | undefined;
     try {
-      reader = new DatabaseSync(this.#connection.path, { readOnly: true });
-      const rows = reader.prepare(hasTableText).get() ? reader.prepare(appliedText).all() : [];
-      return this.#status(rows.map(appliedMigration));
+      reader = this.#connection.openHandle(this.#connection.path, { readonly: true });
+      const rows = reader.prepare(hasTableText).all().length > 0 ? reader.prepare(appliedText).all() : [];
+      return this.#status((rows as Row[]).map(appliedMigration));
     } catch (error) {
       throw storageError(error, this.#connection.path);
     } finally {

@@ -1,6 +1,7 @@
 import type { Clock } from "../../model/clock.ts";
 import type { IdFunc } from "../../model/ids.ts";
 import type { Logger } from "../../model/observe.ts";
+import type { OpenSqlite } from "./driver.ts";
 
 export interface SqliteOptions {
   /** Path of the database file, the application's own; `:memory:` is a database of this store alone. */
@@ -10,6 +11,12 @@ export interface SqliteOptions {
    * (mode 0600) when keys are first needed. Capture needs none.
    */
   readonly encryptionKeys?: string;
+  /**
+   * Opens the store's connections. Default: node:sqlite. An application on better-sqlite3 must give
+   * `(path, options) => new Database(path, options)`: two copies of SQLite in one process do not see each other's
+   * locks. A first emit through another copy is refused.
+   */
+  readonly open?: OpenSqlite;
   /** True = `open()` creates or updates the tables. Default false. */
   readonly migrate?: boolean;
   /** The store's clock. */

@@ -32,11 +32,15 @@ export class Session {
     this.#clock = now;
     this.#migrate = options.migrate ?? false;
     this.#newEndpointId = options.idFunc ?? idFunc("end_", now, systemRandom);
-    this.connection = new Connection(path, patienceMs === undefined ? {} : { patienceMs });
+    const { open } = options;
+    this.connection = new Connection(path, {
+      ...(patienceMs !== undefined && { patienceMs }),
+      ...(open && { open }),
+    });
     this.migrations = new SqliteMigrations(this.connection, now);
     this.#keys = new Keys(options.encryptionKeys ?? process.env.HOOKWELL_ENCRYPTION_KEYS, path, logger);
     this.endpoints = new Endpoints(this.connection, () => this.#ring!, new EndpointCache());
-    this.host = new Host(logger);
+    this.host = new Host(this.connection.openHandle, logger);
   }
 
   async open({ withKeys }: { readonly withKeys: boolean }): Promise<void> {

@@ -154,12 +154,14 @@ export class SqliteOutbox implements OutboxStore {
   ): Promise<CaptureResult[]> {
     if (scope.kind === "own") return this.#session.own(() => captureProgram(events, this.#session.now(null)));
     const results = await this.#session.host.run(scope, captureProgram(events, this.#session.now(null)));
+    await this.#session.host.run(scope, this.#session.host.checkLibrary(scope));
     await this.#session.host.run(scope, this.#session.host.checkTimeout());
     return results;
   }
 
   captureSync(scope: Extract<Scope, { kind: "sync" }>, events: readonly CaptureInput[]): CaptureResult[] {
     const results = this.#session.host.runSync(scope, captureProgram(events, this.#session.now(null)));
+    this.#session.host.runSync(scope, this.#session.host.checkLibrary(scope));
     this.#session.host.runSync(scope, this.#session.host.checkTimeout());
     return results;
   }
