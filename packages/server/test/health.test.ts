@@ -50,15 +50,16 @@ describe.each<StoreKind>(["memory", "sqlite", "postgres"])("health on %s", (kind
     expect((await delivery(world)).status).toBe(200);
 
     const paused = await subscribe(receiver.url);
-    await emit(world);
-    await world.hooks.drain({ deadlineMs: 30_000, max: 1 });
     await world.ok(200, "POST", `/v1/subscriptions/${paused.id}/pause`);
+    await emit(world);
+    await world.work();
     world.clock.advance(10 * minute);
     expect((await delivery(world)).status).toBe(200);
 
     await world.ok(200, "POST", `/v1/subscriptions/${paused.id}/resume`);
     const late = await delivery(world);
-    if (late.status === 503) expect(late.json.detail).toContain("due delivery");
+    expect(late.json).toMatchObject({ status: 503, code: "delivery_late" });
+    expect(late.json.detail).toContain("due delivery");
     await world.work();
     expect((await delivery(world)).status).toBe(200);
   });

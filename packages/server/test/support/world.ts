@@ -160,7 +160,7 @@ export async function startWorld(kind: StoreKind, options: Options = {}): Promis
   });
   world.basePath = handler.basePath ?? "";
   const document = await world.ok(200, "GET", `${world.basePath}/openapi.json`, { key: null });
-  world.described = new Described(document);
+  world.described = describedBy(document);
   return world;
 }
 
@@ -186,4 +186,14 @@ async function openStore(
       await drop();
     },
   };
+}
+
+const known = new Map<string, Described>();
+
+/** Compiling the description costs more than most tests: worlds with the same one share it. */
+function describedBy(document: Json): Described {
+  const text = JSON.stringify(document);
+  const described = known.get(text) ?? new Described(document);
+  known.set(text, described);
+  return described;
 }
