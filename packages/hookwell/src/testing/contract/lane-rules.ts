@@ -236,6 +236,18 @@ export function laneRules(rule: Rule): void {
     );
   });
 
+  rule("events 10: a row that a repeated emit adds to a sleeping lane is taken", async (t) => {
+    const event = t.emitted("evt_1");
+    await t.capture(event);
+    await t.store.dispatch([{ projectId: "live", id: "evt_1", bodies: [], deliveries: [] }], null);
+    await asleep(t);
+    await t.capture(event);
+    same(
+      (await t.claim()).map((d) => d.eventId),
+      ["evt_1"],
+    );
+  });
+
   rule("one claim finds the due rows of 300 lanes, after all of them slept", async (t) => {
     for (let n = 0; n < 300; n++)
       await t.enqueue(`dlv_${n}`, {

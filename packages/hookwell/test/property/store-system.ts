@@ -1,0 +1,366 @@
+import type { Delivery, Outcome } from "../../src/model/delivery.ts";
+import { isHookwellError } from "../../src/model/errors.ts";
+import type { CaptureInput } from "../../src/model/event.ts";
+import { deliveryId } from "../../src/model/ids.ts";
+import { coveringFilters } from "../../src/model/matching.ts";
+import type { OutboxStore, RetentionPolicy, Scope } from "../../src/store/contract.ts";
+import { plain } from "../../src/testing/contract/checks.ts";
+import type { StoreHarness, StoreUnderTest } from "../../src/testing/contract/harness.ts";
+import type { Command } from "./store-commands.ts";
+
+type Call<Do extends Command["do"]> = Extract<Command, { do: Do }>;
+class Rollback extends Error {}
+
+const own: Scope & { kind: "own" } = { kind: "own" };
+const routes = ["user.created", "user.updated", "booking.created", "*"];
+const day = 86_400_000;
+const policies: Readonly<Record<"none" | "short" | "long", RetentionPolicy | null>> = {
+  none: null,
+  short: { deliveredMs: 60_000, failedMs: 2 * 60_000, eventsMs: 60_000, heldMs: 60_000 },
+  long: { deliveredMs: 30 * day, failedMs: 90 * day, eventsMs: 30 * day, heldMs: 30 * day },
+};
+
+/** One store that the commands run on, and what it has answered so far. */
+export class StoreSystem {
+  readonly name: string;
+  readonly #subject: StoreUnderTest;
+  readonly #now: () => Date;
+  #store: OutboxStore;
+  /** Rows as they were claimed, in order: commands name a claim by its place, as tokens differ. */
+  readonly #claims: Delivery[] = [];
+  readonly #rows: string[] = [];
+  #cursor = "";
+  #staleBefore = 0;
+
+  private constructor(name: string, subject: StoreUnderTest, now: () => Date) {
+    this.name = name;
+    this.#subject = subject;
+    this.#store = subject.store;
+    this.#now = now;
+  }
+
+  static async make(name: string, harness: StoreHarness, now: () => Date): Promise<StoreSystem> {
+    let made = 0;
+    return new StoreSystem(name, await harness.make({ now, idFunc: () => `end_${++made}` }), now);
+  }
+
+  close(): Promise<void> {
+    return this.#subject.close();
+  }
+
+  /** Runs a command; answers its result or the code of its error, in a form that is equal between stores. */
+  async run(command: Command): Promise<unknown> {
+    try {
+      return plain(await this.#run(command));
+    } catch (error) {
+      if (isHookwellError(error) && error.code !== "storage") return { refused: error.code };
+      throw error;
+    }
+  }
+
+  /** All that can be read. */
+  async everything(): Promise<unknown> {
+    const page = { limit: 100 };
+    const { items: rows } = await this.#store.listDeliveries({}, page);
+    const details: unknown[] = [];
+    for (const { id } of rows) {
+      const { leaseToken, ...row } = (await this.#store.get(id))!;
+      details.push([await this.#store.getDelivery(id, {}), row, leaseToken !== undefined]);
+    }
+    return plain({
+      rows,
+      details,
+      events: await this.#store.listEvents({}, page),
+      subscriptions: await this.#store.listSubscriptions({}, page),
+      deleted: await this.#store.listSubscriptions({ status: "deleted" }, page),
+      active: await this.#store.listActiveSubscriptions("live"),
+      lag: await this.#store.lag(null),
+      remaining: await this.#store.countRemaining(1_000),
+      taken: await this.#store.takeNew(routes, 100, null),
+      stale: this.#staleBefore + this.#store.staleOutcomes,
+    });
+  }
+
+  async #run(command: Command): Promise<unknown> {
+    switch (command.do) {
+      case "subscribe":
+        return this.#subscribe(command);
+      case "addSubscription":
+        return this.#addSubscription(command);
+      case "update":
+        return this.#update(command);
+      case "status":
+        return this.#store.setSubscriptionStatus(own, lane(command.lane), command.status, undefined, {});
+      case "enqueue":
+        return this.#enqueue(command);
+      case "capture":
+        return this.#capture(command);
+      case "dispatch":
+        return this.#dispatch(command);
+      case "failDispatch":
+        return this.#store.failDispatch(eventKey(command.event), "it broke", command.retry, null);
+      case "release":
+        return this.#store.releaseEvent(own, eventKey(command.event));
+      case "claim":
+        return this.#claim(command);
+      case "claimDue":
+        return this.#claimed(await this.#store.claimDue(this.#now(), command.limit));
+      case "record":
+        return this.#record(command);
+      case "mark":
+        return this.#mark(command);
+      case "retry":
+        return this.#row(command.row, (id) => this.#store.retryDelivery(own, id, {}, null));
+      case "cancel":
+        return this.#row(command.row, (id) => this.#store.cancelDelivery(own, id, {}, null));
+      case "maintain": {
+        const result = await this.#store.maintain(policies[command.policy], 1_000, null);
+        return { ...result, failed: sorted(result.failed) };
+      }
+      case "look":
+        return this.#look(command);
+      case "restart":
+        return this.#restart();
+      case "step":
+        return undefined;
+    }
+  }
+
+  #subscribe(command: Call<"subscribe">): Promise<unknown> {
+    const id = lane(command.lane);
+    return this.#store.createSubscription(own, {
+      id,
+      projectId: "live",
+      tenantId: command.tenant,
+      ownerId: command.owner,
+      url: `https://${id.replace("_", "-")}.example/hook`,
+      eventTypes: command.types,
+      ordering: "none",
+      secret: `whsec_${id}`,
+    });
+  }
+
+  async #addSubscription(command: Call<"addSubscription">): Promise<void> {
+    const id = lane(command.lane);
+    const url = `https://added-${command.version}.example/`;
+    const secret = `secret ${command.version}`;
+    await this.#store.addSubscription({
+      id,
+      projectId: "live",
+      url,
+      secret,
+      eventTypes: [],
+      active: command.active,
+    });
+  }
+
+  #update({ lane: number, change, version }: Call<"update">): Promise<unknown> {
+    const patch = {
+      url: { url: `https://moved-${version}.example/` },
+      headers: { headers: version === 0 ? null : { "x-version": String(version) } },
+      types: { eventTypes: version === 0 ? [] : ["user.*"] },
+      text: { description: `text ${version}\u0000`, metadata: version === 0 ? null : { v: String(version) } },
+      nothing: {},
+    }[change];
+    return this.#store.updateSubscription(own, lane(number), patch, {});
+  }
+
+  async #enqueue(command: Call<"enqueue">): Promise<void> {
+    const id = `dlv_q${command.row}`;
+    const now = this.#now();
+    await this.#store.enqueueDelivery({
+      id,
+      eventId: `evt_${command.event}`,
+      subscriptionId: lane(command.lane),
+      url: `https://given-${command.row}.example/`,
+      secret: "given",
+      payload: Buffer.from(`{"row":${command.row}}`),
+      status: "pending",
+      attempts: 0,
+      nextAttemptAt: new Date(now.getTime() + command.due * 1_000),
+      createdAt: now,
+      updatedAt: now,
+      type: "user.created",
+      projectId: "live",
+    });
+    this.#rows.push(id);
+  }
+
+  async #capture({ events, within }: Call<"capture">): Promise<unknown> {
+    const inputs = events.map((event) => this.#input(event));
+    const result = await this.#captureWithin(inputs, within);
+    if (result === "rolled back") return result;
+    // Rows that capture made may be claimed from now on, and must be from the dispatch on: the stores are only
+    // compared where the contract leaves no choice.
+    const keys = inputs.filter((input) => input.fanOut).map(({ projectId, id }) => ({ projectId, id }));
+    const fanned = [];
+    for (const key of keys)
+      if ((await this.#store.getEvent(key.id, key))?.fannedOut)
+        fanned.push({ ...key, bodies: [], deliveries: [] });
+    await this.#store.dispatch(fanned, null);
+    const { items } = await this.#store.listDeliveries({}, { limit: 100 });
+    for (const { id } of items) if (!this.#rows.includes(id)) this.#rows.push(id);
+    return result;
+  }
+
+  async #captureWithin(inputs: readonly CaptureInput[], within: Call<"capture">["within"]): Promise<unknown> {
+    if (within === "own") return this.#store.capture(own, inputs);
+    try {
+      return await this.#subject.transaction(async (scope) => {
+        const result = await this.#store.capture(scope, inputs);
+        if (within === "rollback") throw new Rollback();
+        return result;
+      });
+    } catch (error) {
+      if (error instanceof Rollback) return "rolled back";
+      throw error;
+    }
+  }
+
+  #input(event: Call<"capture">["events"][number]): CaptureInput {
+    const id = `evt_${event.event}`;
+    const subject = event.revision === undefined ? undefined : "user:1";
+    return {
+      projectId: "live",
+      id,
+      type: event.type,
+      tenantId: event.tenant,
+      subject,
+      revision: event.revision,
+      audience: event.owner === undefined ? undefined : [event.owner],
+      occurredAt: this.#now(),
+      data: `{"content":"${event.content}"}`,
+      route: event.type,
+      contentHash: event.content,
+      fanOut: event.emit ? { body: `{"id":"${id}"}`, filters: coveringFilters(event.type) } : undefined,
+    };
+  }
+
+  async #dispatch({ limit }: Call<"dispatch">): Promise<unknown> {
+    const events = await this.#store.takeNew(routes, limit, null);
+    const matches = await this.#store.matchSubscriptions(
+      events.map((event) => ({ ...event, filters: coveringFilters(event.type) })),
+    );
+    const items = events.map((event, index) => {
+      const deliveries = (event.fannedOut ? [] : matches[index]!).map(({ subscriptionId, endpointId }) => ({
+        id: deliveryId(event.id, subscriptionId),
+        subscriptionId,
+        endpointId,
+        variant: "v",
+      }));
+      const bodies = [{ variant: "v", bytes: Buffer.from(`{"event":"${event.id}"}`) }];
+      return { projectId: event.projectId, id: event.id, bodies, deliveries, patch: `{"n":${index}}` };
+    });
+    const done = await this.#store.dispatch(items, null);
+    for (const { deliveries } of items)
+      for (const { id } of deliveries) if (!this.#rows.includes(id)) this.#rows.push(id);
+    return { events, matches: matches.map((list) => list.map((match) => match.subscriptionId)), done };
+  }
+
+  async #claim(command: Call<"claim">): Promise<unknown> {
+    const { deliveries, cursor } = await this.#store.claim({
+      now: null,
+      limit: command.limit,
+      leaseMs: command.leaseMs,
+      cursor: command.follow ? this.#cursor : undefined,
+      room: command.room,
+      rooms: new Map(command.rooms.map(([number, room]) => [lane(number), room])),
+    });
+    this.#cursor = cursor;
+    return { claimed: this.#claimed(deliveries), cursor };
+  }
+
+  #claimed(deliveries: readonly Delivery[]): unknown {
+    this.#claims.push(...deliveries);
+    return deliveries.map(({ leaseToken, ...row }) => ({ ...row, hasToken: leaseToken !== undefined }));
+  }
+
+  async #record(command: Call<"record">): Promise<unknown> {
+    if (this.#claims.length === 0) return undefined;
+    const outcomes = new Map<string, Outcome>();
+    for (const given of command.outcomes) {
+      const claimed = this.#claims[given.claim % this.#claims.length]!;
+      outcomes.set(claimed.id, this.#outcome(claimed, given));
+    }
+    const { recorded, stale } = await this.#store.record([...outcomes.values()], null);
+    return { recorded: sorted(recorded), stale: [...stale].sort() };
+  }
+
+  #outcome(claimed: Delivery, given: Call<"record">["outcomes"][number]): Outcome {
+    const leaseToken = given.token === "right" ? claimed.leaseToken! : "00000000-0000-4000-8000-000000000000";
+    const proof = { id: claimed.id, leaseToken };
+    const exchange = {
+      startedAt: this.#now(),
+      durationMs: 5,
+      statusCode: 500,
+      errorCode: "http_500",
+      error: "no\u0000",
+    };
+    const error = { reason: "attempts_exhausted", errorCode: "http_500", error: "no" };
+    switch (given.kind) {
+      case "delivered":
+        return {
+          ...proof,
+          kind: "delivered",
+          exchange: { startedAt: this.#now(), durationMs: 7, statusCode: 204 },
+        };
+      case "retry":
+        return { ...proof, kind: "retry", exchange, delayMs: given.delay, holdLaneMs: given.hold };
+      case "failed":
+        return { ...proof, kind: "failed", exchange, ...error };
+      case "lost":
+        return { ...proof, kind: "failed", ...error };
+      case "gone":
+        return { ...proof, kind: "gone", exchange };
+      case "released":
+        return { ...proof, kind: "released" };
+    }
+  }
+
+  async #mark(command: Call<"mark">): Promise<void> {
+    const claimed = this.#claims[command.claim % this.#claims.length];
+    const id = claimed?.id ?? "dlv_none";
+    const token = { right: claimed?.leaseToken, stale: "stale", missing: undefined }[command.token];
+    const now = this.#now();
+    if (command.kind === "delivered") await this.#store.markDelivered(id, now, token);
+    else if (command.kind === "failed") await this.#store.markFailed(id, 3, "final\ud800", token);
+    else await this.#store.reschedule(id, 2, "later", new Date(now.getTime() + command.delay), token);
+  }
+
+  async #row(number: number, call: (id: string) => Promise<unknown>): Promise<unknown> {
+    return call(this.#rows[number % this.#rows.length] ?? "dlv_none");
+  }
+
+  async #look(command: Call<"look">): Promise<unknown> {
+    const { limit, tenant, status, outcome } = command;
+    const first = await this.#store.listDeliveries({ tenantId: tenant, status }, { limit });
+    return {
+      first,
+      second:
+        first.next &&
+        (await this.#store.listDeliveries({ tenantId: tenant, status }, { limit, after: first.next })),
+      events: await this.#store.listEvents({ tenantId: tenant, outcome }, { limit }),
+      lag: await this.#store.lag(null),
+      remaining: await this.#store.countRemaining(limit),
+    };
+  }
+
+  /** Goes on with another store object, as after a restart of the process. */
+  async #restart(): Promise<void> {
+    if (!this.#subject.reopen) return;
+    this.#staleBefore += this.#store.staleOutcomes;
+    this.#store = await this.#subject.reopen();
+  }
+}
+
+function lane(number: number): string {
+  return `sub_${number}`;
+}
+
+function eventKey(number: number): { readonly projectId: string; readonly id: string } {
+  return { projectId: "live", id: `evt_${number}` };
+}
+
+function sorted<T extends { readonly id: string }>(rows: readonly T[]): T[] {
+  return [...rows].sort((a, b) => (a.id < b.id ? -1 : 1));
+}
