@@ -6,6 +6,7 @@ import { kinds } from "../deliver/stores.ts";
 import { FakeSender, names, World } from "../deliver/world.ts";
 
 describe.each(kinds)("on $name", (kind) => {
+  kind.use();
   let world: World;
   beforeEach(async () => {
     world = await World.open(kind);
@@ -28,7 +29,7 @@ describe.each(kinds)("on $name", (kind) => {
       await world.capture(...ids.slice(from, from + 40).map((id) => ({ id })));
       await world.advance(150);
     }
-    await world.advance(20_000);
+    await world.advance(8_000);
     expect(sender.sent.length).toBe(720);
     expect([...sender.counts().values()].every((count) => count === 1)).toBe(true);
     expect(await world.store.countRemaining(10)).toEqual({ pending: 0, newEvents: 0 });
@@ -51,7 +52,8 @@ describe.each(kinds)("on $name", (kind) => {
       dispatcher: world.dispatcher({ store: other }),
     });
     await world.capture({ id: "evt_1" });
-    await world.advance(70_000);
+    await world.advance(16_000);
+    await world.later(60_000);
     expect(sender.sent.length).toBe(40);
     expect((await world.deliveries({ status: "delivered" })).length).toBe(28);
     expect((await world.deliveries({ status: "failed" })).length).toBe(12);
@@ -95,7 +97,8 @@ describe.each(kinds)("on $name", (kind) => {
     expect(sender.inFlight).toBe(2);
     for (const { id } of await world.deliveries())
       await world.store.cancelDelivery({ kind: "own" }, id, {}, world.time.clock());
-    await world.advance(60_000);
+    await world.advance(5_000);
+    await world.later(60_000);
     expect((await world.deliveries()).map(({ status }) => status)).toEqual(["cancelled", "cancelled"]);
     expect(sender.sent.length).toBe(2);
     expect(world.observed.of("leaseLost").length).toBe(2);
@@ -169,7 +172,8 @@ describe.each(kinds)("on $name", (kind) => {
     const sender = new FakeSender(world.time, ({ eventId }) => (eventId === "evt_0003" ? 500 : 200));
     await world.capture(...names(0, 30).map((id) => ({ id })));
     const first = world.start(sender);
-    await world.advance(120_000);
+    await world.advance(1_000);
+    await world.later(120_000);
     await first.stop();
     const sent = sender.sent.length;
     expect(sent).toBe(58 + 6);

@@ -11,6 +11,7 @@ import { FakeSender, names, World } from "../deliver/world.ts";
 const network = { allow: ["127.0.0.0/8"], http: true };
 
 describe.each(kinds)("on $name", (kind) => {
+  kind.use();
   let world: World;
   beforeEach(async () => {
     world = await World.open(kind);
@@ -90,7 +91,7 @@ describe.each(kinds)("on $name", (kind) => {
     expect(await world.store.lag(world.time.clock())).toEqual({});
     await world.subscribe("sub_dead");
     await world.capture({ id: "evt_1" });
-    await world.advance(400_000);
+    await world.later(400_000);
     expect(await world.store.lag(world.time.clock())).toEqual({});
     // A worker that stopped does show: nobody takes the row that is due.
     world.time.skip(600_000);
@@ -107,7 +108,7 @@ describe.each(kinds)("on $name", (kind) => {
     world.start(sender);
     await world.advance(3_000);
     expect(sender.sent.length).toBe(150);
-    await world.advance(60_000);
+    await world.later(120_000);
     const bad = await world.store.getEvent("evt_bad", {});
     expect(bad).toMatchObject({
       state: "parked",
@@ -135,7 +136,7 @@ describe.each(kinds)("on $name", (kind) => {
     world.start(odd);
     await world.advance(1_000);
     expect((await statuses()).sort()).toEqual(["delivered", "delivered", "delivered", "pending"]);
-    await world.advance(31_000);
+    await world.later(31_000);
     expect(await statuses()).toEqual(Array(4).fill("delivered"));
   });
 
@@ -189,7 +190,7 @@ describe.each(kinds)("on $name", (kind) => {
       },
       { policy: { maxAttempts: 4, baseDelay: 1_000 } },
     );
-    await world.advance(600_000);
+    await world.later(600_000);
     expect(sends).toBe(8);
     for (const delivery of await world.deliveries()) {
       expect(delivery).toMatchObject({ status: "failed", attempts: 4, reason: "attempts_exhausted" });
@@ -210,7 +211,7 @@ describe.each(kinds)("on $name", (kind) => {
     const sender = new FakeSender(world.time);
     const abandoned: Delivery[] = [];
     world.start(sender, { failureHook: (delivery) => abandoned.push(delivery) });
-    await world.advance(60_000);
+    await world.later(60_000);
     expect(sender.sent).toEqual([]);
     expect(await world.deliveries()).toMatchObject([
       {

@@ -10,6 +10,7 @@ const network = { allow: ["127.0.0.0/8"], http: true };
 const own = { kind: "own" } as const;
 
 describe.each(kinds)("on $name", (kind) => {
+  kind.use();
   let world: World;
   beforeEach(async () => {
     world = await World.open(kind);
@@ -33,7 +34,7 @@ describe.each(kinds)("on $name", (kind) => {
     await world.advance(1);
     expect(await byId()).toEqual({ evt_1: "deleted" });
     expect((await world.deliveries())[0]!.status).toBe("cancelled");
-    await world.advance(300_000);
+    await world.later(300_000);
     expect(sender.sent.length).toBe(2);
     expect(world.observed.of("cancelled")).toEqual([{ deliveries: 1 }]);
   });
@@ -46,7 +47,7 @@ describe.each(kinds)("on $name", (kind) => {
     world.start(sender);
     await world.advance(1_000);
     await world.store.setSubscriptionStatus(own, "sub_a", "disabled", "by_hand", {});
-    await world.advance(120_000);
+    await world.later(120_000);
     expect(sender.sent.length).toBe(1);
     expect((await world.deliveries())[0]).toMatchObject({ status: "pending", hold: "disabled" });
     status = 200;
@@ -99,7 +100,7 @@ describe.each(kinds)("on $name", (kind) => {
       statusReason: "gone",
     });
     await world.capture({ id: "evt_after" });
-    await world.advance(100_000);
+    await world.later(100_000);
     expect(sender.to("sub_gone").length).toBe(4);
   });
 

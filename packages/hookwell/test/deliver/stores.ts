@@ -1,6 +1,9 @@
+import type { StoreHarness } from "hookwell/testing";
+import { afterAll, beforeAll } from "vitest";
 import type { Clock } from "../../src/model/clock.ts";
+import { idFunc, systemRandom } from "../../src/model/ids.ts";
 import type { OutboxStore } from "../../src/store/contract.ts";
-import { MemoryOutbox } from "../../src/store/memory/memory-outbox.ts";
+import { memoryHarness, PostgresHarness, sqliteHarness } from "../contract/harnesses.ts";
 import { turns } from "./virtual-time.ts";
 
 export interface OpenStore {
@@ -10,19 +13,40 @@ export interface OpenStore {
   close(): Promise<void>;
 }
 
+/** One of the stores, for a promise that all of them keep. Call `use` first in the describe that is about it. */
 export interface StoreKind {
   readonly name: string;
+  use(): void;
   open(clock: Clock): Promise<OpenStore>;
 }
 
-export const memory: StoreKind = {
-  name: "memory",
-  async open(clock) {
-    const store = new MemoryOutbox({ now: clock });
-    await store.open();
-    return { store, again: async () => store, close: () => store.close() };
-  },
-};
+function kindOf(name: string, harness: StoreHarness, use: () => void): StoreKind {
+  return {
+    name,
+    use,
+    async open(now) {
+      const made = await harness.make({ now, idFunc: idFunc("end_", now, systemRandom) });
+      return {
+        store: made.store,
+        again: async () => made.reopen?.() ?? made.store,
+        close: () => made.close(),
+      };
+    },
+  };
+}
+
+const postgres = new PostgresHarness();
+
+export const memory = kindOf("memory", memoryHarness, () => {});
+
+export const kinds: readonly StoreKind[] = [
+  memory,
+  kindOf("SQLite", sqliteHarness, () => {}),
+  kindOf("PostgreSQL", postgres, () => {
+    beforeAll(() => postgres.start());
+    afterAll(() => postgres.stop());
+  }),
+];
 
 /** The store, and a way to wait until no call of it is under way and nothing new has begun. */
 export function tracked<T extends object>(
@@ -53,6 +77,3 @@ export function tracked<T extends object>(
   };
   return { it, settle };
 }
-
-/** Every store there is, for promises that all of them keep. */
-export const kinds: readonly StoreKind[] = [memory];
