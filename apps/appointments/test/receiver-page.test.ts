@@ -1,6 +1,7 @@
 import { createHmac } from "node:crypto";
 import { existsSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
+import { setTimeout } from "node:timers/promises";
 import { chromium } from "playwright-core";
 import { afterAll, afterEach, beforeEach, describe, expect, test } from "vitest";
 import { openWorld, type World } from "./support/world.ts";
@@ -42,7 +43,7 @@ async function pageWhen(holds: (text: string) => boolean): Promise<string> {
   for (;;) {
     const text = await page();
     if (holds(text)) return text;
-    await new Promise((resolve) => setImmediate(resolve));
+    await setTimeout(5);
   }
 }
 

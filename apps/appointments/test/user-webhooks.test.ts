@@ -1,3 +1,4 @@
+import { setTimeout } from "node:timers/promises";
 import { type Receiver, startReceiver } from "hookwell/testing";
 import { Webhook } from "standardwebhooks";
 import { afterEach, describe, expect, test } from "vitest";
@@ -212,7 +213,7 @@ describe.each(dialects)("on %s", (dialect) => {
     await receiver.waitForRequests(2);
     await settled();
     const [delivery] = (await world.operator.get("/v1/deliveries")).body.items;
-    expect(delivery).toMatchObject({ status: "delivered", attempts: 2 });
+    expect(delivery, JSON.stringify(delivery)).toMatchObject({ status: "delivered", attempts: 2 });
   });
 });
 
@@ -223,6 +224,6 @@ async function settled(): Promise<void> {
     const waiting = (await world.hooks.deliveries.list({ projectId: "live", status: "pending" })).items
       .length;
     if (pending + newEvents + waiting === 0) return;
-    await new Promise((resolve) => setImmediate(resolve));
+    await setTimeout(5);
   }
 }
