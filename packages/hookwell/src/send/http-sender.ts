@@ -87,7 +87,7 @@ export class HttpSender implements Sender {
     const guard = new AddressGuard(given.network);
     const connect = guardedConnector({
       guard,
-      resolver: given.resolver ?? systemResolver,
+      resolver: given.resolver ?? systemResolver(),
       connectMs: limits.connectMs,
       nextAddressMs: limits.nextAddressMs,
       ca: given.ca,

@@ -1,3 +1,4 @@
+import diagnostics from "node:diagnostics_channel";
 import { readFileSync } from "node:fs";
 import { startReceiver } from "hookwell/testing";
 import { describe, expect, test } from "vitest";
@@ -174,13 +175,16 @@ describe("stopping", () => {
     });
     await using sender = loopbackSender();
     const abort = new AbortController();
+    const { promise: bothAnswered, resolve } = Promise.withResolvers<void>();
+    let answered = 0;
+    const onHeaders = (): void => {
+      if (++answered === 2) setImmediate(resolve);
+    };
+    diagnostics.subscribe("undici:request:headers", onHeaders);
     const first = sender.deliver(deliveryTo(receiver.url), { signal: abort.signal });
     const second = sender.deliver(deliveryTo(receiver.url), { signal: abort.signal });
-    await receiver.waitForRequests(2);
-    // The status has arrived when a later exchange, answered after it, has ended.
-    await fetch(receiver.url, { signal: AbortSignal.timeout(200) })
-      .then((r) => r.text())
-      .catch(() => {});
+    await bothAnswered;
+    diagnostics.unsubscribe("undici:request:headers", onHeaders);
     abort.abort();
     const [one, two] = await Promise.allSettled([first, second]);
     const outcomes = [one, two].map((result) =>

@@ -54,23 +54,28 @@ export async function startRawServer(
   };
 }
 
-/** An address that drops SYN packets: a listener that never accepts, behind a queue that is full. */
+/** An address that drops SYN packets: a listener that does not accept, behind a queue that is full. */
+export interface BlackHole extends AsyncDisposable {
+  readonly port: number;
+  /** From now on it accepts, and answers every request with 200. */
+  open(): void;
+}
+
 export async function startBlackHole(
   options: { readonly host?: string; readonly port?: number } = {},
-): Promise<{ readonly port: number } & AsyncDisposable> {
+): Promise<BlackHole> {
   const { host = "127.0.0.1", port = 0 } = options;
+  const gate = new Int32Array(new SharedArrayBuffer(4));
   const worker = new Worker(
     `const { parentPort, workerData } = require("node:worker_threads");
-     const server = require("node:net").createServer();
+     const answer = (request, response) => request.resume().on("end", () => response.end());
+     const server = require("node:http").createServer(answer);
      server.listen({ ...workerData.listen, backlog: 1 }, () => {
        parentPort.postMessage(server.address().port);
-       // The thread sleeps, so nothing is ever accepted; the kernel queues two connections and drops the rest.
-       setTimeout(() => Atomics.wait(workerData.gate, 0, 0), 0);
+       // While the thread sleeps nothing is accepted; the kernel queues two connections and drops the rest.
+       Atomics.wait(workerData.gate, 0, 0);
      });`,
-    {
-      eval: true,
-      workerData: { listen: { host, port }, gate: new Int32Array(new SharedArrayBuffer(4)) },
-    },
+    { eval: true, workerData: { listen: { host, port }, gate } },
   );
   const [listening] = (await once(worker, "message")) as [number];
   const fillers: Socket[] = [];
@@ -81,10 +86,16 @@ export async function startBlackHole(
     fillers.push(socket);
     if (index < 2) await once(socket, "connect");
   }
+  const open = (): void => {
+    for (const socket of fillers) socket.destroy();
+    Atomics.store(gate, 0, 1);
+    Atomics.notify(gate, 0);
+  };
   return {
     port: listening,
+    open,
     async [Symbol.asyncDispose]() {
-      for (const socket of fillers) socket.destroy();
+      open();
       await worker.terminate();
     },
   };
