@@ -29,7 +29,7 @@ RETURNING seq, project_id, id`;
 export const existingEventsText = `
 SELECT j.key AS place, e.content_hash, e.state, e.fanned_out
 FROM json_each(?) j
-LEFT JOIN hookwell_event e ON e.id = j.value ->> 'id' AND e.project_id = j.value ->> 'project'
+LEFT JOIN hookwell_event e INDEXED BY hookwell_event_key ON e.id = j.value ->> 'id' AND e.project_id = j.value ->> 'project'
 ORDER BY j.key`;
 
 const forgetText = "DELETE FROM hookwell_event WHERE seq IN (SELECT value FROM json_each(?))";
@@ -45,7 +45,7 @@ SELECT j.value ->> 'id', e.project_id, e.id, j.value ->> 'subscription', j.value
   j.value ->> 'variant', e.type, 'pending', 0, 1, j.value ->> 'now', j.value ->> 'now', j.value ->> 'now',
   j.value ->> 'now'
 FROM json_each(?) j
-JOIN hookwell_event e ON e.id = j.value ->> 'event' AND e.project_id = j.value ->> 'project'
+CROSS JOIN hookwell_event e INDEXED BY hookwell_event_key ON e.id = j.value ->> 'event' AND e.project_id = j.value ->> 'project'
 WHERE true
 ON CONFLICT DO NOTHING
 RETURNING subscription_id`;

@@ -37,10 +37,9 @@ UPDATE hookwell_lane SET ready = 0, next_due = (
 WHERE subscription_id = ?`;
 
 export const leaseText = `
-UPDATE hookwell_delivery AS d
-SET lease_token = ? || '.' || j.key, lease_until = ?, due_at = ?, attempts = attempts + 1
-FROM json_each(?) j
-WHERE d.id = j.value`;
+UPDATE hookwell_delivery INDEXED BY hookwell_delivery_id
+SET lease_token = ?, lease_until = ?, due_at = ?, attempts = attempts + 1
+WHERE id = ?`;
 
 export interface ClaimedRows {
   /** In the order of the turns. */
@@ -73,7 +72,7 @@ export function claimRows(
   if (taken.length === 0) return { ids: [], cursor: request.cursor ?? "" };
   const until = now + request.leaseMs;
   const ids = taken.map((row) => row.id);
-  connection.all(leaseText, [token, until, until, JSON.stringify(ids)]);
+  for (const [place, id] of ids.entries()) connection.all(leaseText, [`${token}.${place}`, until, until, id]);
   return { ids, cursor: taken.at(-1)!.lane };
 }
 

@@ -11,7 +11,7 @@ export const getDeliveryText = `
 SELECT ${recordColumns}, s.tenant_id AS subscription_tenant, s.owner_id AS subscription_owner, b.bytes,
   coalesce(n.url, o.url) AS url
 FROM hookwell_delivery d ${recordJoins}
-LEFT JOIN hookwell_body b ON b.event_id = d.event_id AND b.project_id = d.project_id AND b.variant = d.variant
+LEFT JOIN hookwell_body b INDEXED BY hookwell_body_key ON b.event_id = d.event_id AND b.project_id = d.project_id AND b.variant = d.variant
 LEFT JOIN hookwell_endpoint o ON o.id = d.endpoint_id
 LEFT JOIN hookwell_endpoint n ON n.id = o.superseded_by
 WHERE d.id = ?`;
@@ -122,7 +122,7 @@ function indexFor({ status, subscriptionId, eventId, subject }: DeliveryFilter):
     return {
       index: "hookwell_delivery_trouble",
       // The first term is that of the partial index, word for word.
-      served: [condition("d.status IN ('failed', 'cancelled')"), condition("d.status = ?", status)],
+      served: [condition("d.status NOT IN ('pending', 'delivered')"), condition("d.status = ?", status)],
       column: "status",
     };
   return { index: "hookwell_delivery_list", served: [] };

@@ -19,8 +19,8 @@ export const deliveryColumns = `d.id, d.project_id, d.event_id, d.subscription_i
   d.created_at, d.updated_at, b.bytes, e.tenant_id, e.subject, o.superseded_by`;
 
 export const deliveryJoins = `
-LEFT JOIN hookwell_body b ON b.event_id = d.event_id AND b.project_id = d.project_id AND b.variant = d.variant
-LEFT JOIN hookwell_event e ON e.id = d.event_id AND e.project_id = d.project_id
+LEFT JOIN hookwell_body b INDEXED BY hookwell_body_key ON b.event_id = d.event_id AND b.project_id = d.project_id AND b.variant = d.variant
+LEFT JOIN hookwell_event e INDEXED BY hookwell_event_key ON e.id = d.event_id AND e.project_id = d.project_id
 LEFT JOIN hookwell_endpoint o ON o.id = d.endpoint_id`;
 
 /** A row as the engine works on it: url, headers and valid secrets of the version that counts. */
@@ -57,7 +57,7 @@ export const recordColumns = `d.id, d.project_id, d.event_id, d.subscription_id,
   d.delivered_at, e.tenant_id, e.subject, s.status AS subscription_status, l.hold_until`;
 
 export const recordJoins = `
-LEFT JOIN hookwell_event e ON e.id = d.event_id AND e.project_id = d.project_id
+LEFT JOIN hookwell_event e INDEXED BY hookwell_event_key ON e.id = d.event_id AND e.project_id = d.project_id
 LEFT JOIN hookwell_subscription s ON s.id = d.subscription_id
 LEFT JOIN hookwell_lane l ON l.subscription_id = d.subscription_id`;
 

@@ -26,13 +26,13 @@ CREATE TABLE hookwell_subscription (
   created_at INTEGER NOT NULL,
   updated_at INTEGER NOT NULL,
   status_changed_at INTEGER NOT NULL
-) STRICT;
+) STRICT, WITHOUT ROWID;
 CREATE INDEX hookwell_subscription_list ON hookwell_subscription (created_at, id);
 CREATE INDEX hookwell_subscription_project ON hookwell_subscription (project_id, created_at, id);
 CREATE INDEX hookwell_subscription_external ON hookwell_subscription (external_id, created_at, id)
   WHERE external_id IS NOT NULL;
 CREATE INDEX hookwell_subscription_off ON hookwell_subscription (status, status_changed_at)
-  WHERE status IN ('disabled', 'deleted');
+  WHERE status NOT IN ('active', 'paused');
 
 CREATE TABLE hookwell_subscription_filter (
   project_id TEXT NOT NULL,
@@ -51,7 +51,7 @@ CREATE TABLE hookwell_endpoint (
   sealed TEXT NOT NULL,
   superseded_by TEXT,
   created_at INTEGER NOT NULL
-) STRICT;
+) STRICT, WITHOUT ROWID;
 CREATE INDEX hookwell_endpoint_subscription ON hookwell_endpoint (subscription_id, created_at);
 
 CREATE TABLE hookwell_event (
@@ -88,12 +88,12 @@ CREATE TABLE hookwell_body (
   project_id TEXT NOT NULL,
   event_id TEXT NOT NULL,
   variant TEXT NOT NULL,
-  bytes BLOB NOT NULL,
-  PRIMARY KEY (event_id, project_id, variant)
+  bytes BLOB NOT NULL
 ) STRICT;
+CREATE UNIQUE INDEX hookwell_body_key ON hookwell_body (event_id, project_id, variant);
 
 CREATE TABLE hookwell_delivery (
-  id TEXT PRIMARY KEY,
+  id TEXT NOT NULL,
   project_id TEXT NOT NULL,
   event_id TEXT NOT NULL,
   subscription_id TEXT NOT NULL,
@@ -117,15 +117,16 @@ CREATE TABLE hookwell_delivery (
   updated_at INTEGER NOT NULL,
   delivered_at INTEGER
 ) STRICT;
+CREATE UNIQUE INDEX hookwell_delivery_id ON hookwell_delivery (id);
 CREATE UNIQUE INDEX hookwell_delivery_pair ON hookwell_delivery (event_id, subscription_id);
 CREATE INDEX hookwell_delivery_pending ON hookwell_delivery (subscription_id, due_at, id)
   WHERE status = 'pending';
 CREATE INDEX hookwell_delivery_list ON hookwell_delivery (created_at, id);
 CREATE INDEX hookwell_delivery_lane ON hookwell_delivery (subscription_id, created_at, id);
 CREATE INDEX hookwell_delivery_trouble ON hookwell_delivery (status, created_at, id)
-  WHERE status IN ('failed', 'cancelled');
+  WHERE status NOT IN ('pending', 'delivered');
 CREATE INDEX hookwell_delivery_ended ON hookwell_delivery (status, updated_at)
-  WHERE status IN ('delivered', 'failed', 'cancelled');
+  WHERE status <> 'pending';
 
 CREATE TABLE hookwell_attempt (
   delivery_id TEXT NOT NULL,
@@ -136,9 +137,9 @@ CREATE TABLE hookwell_attempt (
   status_code INTEGER,
   error_code TEXT,
   error TEXT,
-  response_excerpt TEXT,
-  PRIMARY KEY (delivery_id, round, number)
+  response_excerpt TEXT
 ) STRICT;
+CREATE UNIQUE INDEX hookwell_attempt_key ON hookwell_attempt (delivery_id, round, number);
 
 CREATE TABLE hookwell_lane (
   subscription_id TEXT PRIMARY KEY,

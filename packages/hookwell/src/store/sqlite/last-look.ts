@@ -11,7 +11,7 @@ import { optionalText, text } from "./rows.ts";
 export const lookText = `
 SELECT ${deliveryColumns}, s.status AS subscription_status
 FROM json_each(?) j
-CROSS JOIN hookwell_delivery d ON d.id = j.value
+CROSS JOIN hookwell_delivery d INDEXED BY hookwell_delivery_id ON d.id = j.value
 ${deliveryJoins}
 LEFT JOIN hookwell_subscription s ON s.id = d.subscription_id
 ORDER BY j.key`;

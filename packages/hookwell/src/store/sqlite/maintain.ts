@@ -35,7 +35,7 @@ export const heldText = `
 SELECT d.id, s.status_reason AS reason
 FROM hookwell_subscription s INDEXED BY hookwell_subscription_off
 CROSS JOIN hookwell_delivery d INDEXED BY hookwell_delivery_pending ON d.subscription_id = s.id
-WHERE s.status IN ('disabled', 'deleted') AND s.status = 'disabled' AND s.status_changed_at <= ?
+WHERE s.status NOT IN ('active', 'paused') AND s.status = 'disabled' AND s.status_changed_at <= ?
   AND s.status_reason IS NOT 'gone' AND ${waiting}
 LIMIT ?`;
 

@@ -8,7 +8,7 @@ const lookAgainMs = 6 * 60 * 60 * 1_000;
 export const endedText = `
 SELECT rowid AS place, id, event_id, project_id, updated_at
 FROM hookwell_delivery INDEXED BY hookwell_delivery_ended
-WHERE status IN ('delivered', 'failed', 'cancelled') AND status = ? AND updated_at <= ?
+WHERE status <> 'pending' AND status = ? AND updated_at <= ?
   AND (updated_at, rowid) > (?, ?)
 ORDER BY updated_at, rowid LIMIT ?`;
 
@@ -33,7 +33,7 @@ DELETE FROM hookwell_body WHERE event_id = ? AND project_id = ? AND variant NOT 
 
 export const tombstonesText = `
 SELECT s.id FROM hookwell_subscription s INDEXED BY hookwell_subscription_off
-WHERE s.status IN ('disabled', 'deleted') AND s.status = 'deleted' AND s.status_changed_at <= ?
+WHERE s.status NOT IN ('active', 'paused') AND s.status = 'deleted' AND s.status_changed_at <= ?
   AND NOT EXISTS (
     SELECT 1 FROM hookwell_delivery d INDEXED BY hookwell_delivery_lane WHERE d.subscription_id = s.id)
 LIMIT ?`;

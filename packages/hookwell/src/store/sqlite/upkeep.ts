@@ -27,14 +27,13 @@ WITH RECURSIVE routes (route) AS (
   SELECT (SELECT min(e.route) FROM hookwell_event e INDEXED BY hookwell_event_new
     WHERE e.state = 'new' AND e.route > routes.route)
   FROM routes WHERE routes.route IS NOT NULL)
-SELECT min(
+SELECT min(min(
   coalesce((SELECT e.captured_at FROM hookwell_event e INDEXED BY hookwell_event_new
     WHERE e.state = 'new' AND e.route = routes.route AND e.due_at = 0 ORDER BY e.seq LIMIT 1), 9e15),
   coalesce((SELECT min(captured_at) FROM (
     SELECT e.captured_at FROM hookwell_event e INDEXED BY hookwell_event_new
-    WHERE e.state = 'new' AND e.route = routes.route AND e.due_at > 0 LIMIT 1000)), 9e15)) AS oldest
-FROM routes WHERE route IS NOT NULL
-ORDER BY oldest LIMIT 1`;
+    WHERE e.state = 'new' AND e.route = routes.route AND e.due_at > 0 LIMIT 1000)), 9e15))) AS oldest
+FROM routes WHERE route IS NOT NULL`;
 
 export function lag(
   connection: Connection,

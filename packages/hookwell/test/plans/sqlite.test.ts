@@ -1,0 +1,292 @@
+import { DatabaseSync } from "node:sqlite";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { nodeSqlite } from "../../src/adapters/node-sqlite.ts";
+import type { SyncTxAdapter } from "../../src/adapters/seam.ts";
+import type { CaptureInput } from "../../src/model/event.ts";
+import { deliveryId } from "../../src/model/ids.ts";
+import type { RetentionPolicy, Scope } from "../../src/store/contract.ts";
+import { claimRows } from "../../src/store/sqlite/claim.ts";
+import { Connection } from "../../src/store/sqlite/connection.ts";
+import { generateKey, type SqliteOutbox, sqliteStore } from "../../src/store/sqlite/index.ts";
+import { freshSqlite } from "../support/databases.ts";
+import { largeNow, largeSqlite, readyLanes } from "./sqlite-large.ts";
+
+const now = new Date(largeNow);
+const own: Scope & { kind: "own" } = { kind: "own" };
+const day = 86_400_000;
+const retention: RetentionPolicy = {
+  deliveredMs: 30 * day,
+  failedMs: 90 * day,
+  eventsMs: 30 * day,
+  heldMs: 30 * day,
+};
+
+let file: { path: string; drop: () => void };
+let store: SqliteOutbox;
+let host: DatabaseSync;
+/** The statements of the first tests. */
+const hot: string[] = [];
+
+beforeAll(async () => {
+  file = await largeSqlite();
+  store = sqliteStore({ path: file.path, encryptionKeys: `k1:${generateKey()}`, now: () => now });
+  await store.open({ withKeys: true });
+  host = new DatabaseSync(file.path, { timeout: 5_000 });
+});
+
+afterAll(async () => {
+  host.close();
+  await store.close();
+  file.drop();
+});
+
+/** Every statement that SQLite is given while `work` runs, on any connection. */
+async function statementsOf(work: () => Promise<void>): Promise<string[]> {
+  const prototype = DatabaseSync.prototype;
+  const original = prototype.prepare;
+  const texts = new Set<string>();
+  prototype.prepare = function (this: DatabaseSync, ...args: Parameters<typeof original>) {
+    texts.add(args[0]);
+    return original.apply(this, args);
+  };
+  try {
+    await work();
+  } finally {
+    prototype.prepare = original;
+  }
+  return [...texts].filter((text) => /hookwell_/.test(text));
+}
+
+function planOf(text: string, database = host): string[] {
+  return database
+    .prepare(`EXPLAIN QUERY PLAN ${text}`)
+    .all()
+    .map((row) => String(row.detail));
+}
+
+/** Steps of a plan that look at every row of a table. Reading a partial index from its end is not one of them. */
+function scans(plan: readonly string[]): string[] {
+  return plan.filter(
+    (step) =>
+      /^SCAN /.test(step) &&
+      !/^SCAN (json_each|j|a|r|routes|CONSTANT ROW|\(subquery|\d)/.test(step) &&
+      // (recursive step, or a page read in the order of its index)
+      !/USING (COVERING )?INDEX hookwell_(lane_ready|lane_waiting|lane_closing|event_new)/.test(step),
+  );
+}
+
+function sorts(plan: readonly string[]): string[] {
+  return plan.filter((step) => /USE TEMP B-TREE/.test(step));
+}
+
+/** Statements that sort what one event, one subject, one claim or one match gives: a handful each. */
+const handfuls = [
+  "INDEXED BY hookwell_delivery_pair",
+  "INDEXED BY hookwell_event_key",
+  "FROM hookwell_event e WHERE e.id = ?",
+  "s.status = 'active' ORDER BY s.id",
+  "FROM hookwell_subscription_filter f",
+  "FROM json_each(?)",
+];
+
+function expectIndexed(texts: readonly string[], database = host): void {
+  const problems = texts.flatMap((text) => {
+    const plan = planOf(text, database);
+    const sorting = handfuls.some((part) => text.includes(part)) ? [] : sorts(plan);
+    const wrong = [...scans(plan), ...sorting];
+    return wrong.length > 0 ? [`${wrong.join("; ")} in ${text}\n${plan.join("\n")}`] : [];
+  });
+  expect(problems.join("\n\n")).toBe("");
+}
+
+/** Counts what is asked of SQLite and what comes back. */
+class CountingConnection extends Connection {
+  statements = 0;
+  rows = 0;
+  override all(...args: Parameters<Connection["all"]>): ReturnType<Connection["all"]> {
+    const rows = super.all(...args);
+    this.statements++;
+    this.rows += rows.length;
+    return rows;
+  }
+}
+
+function event(id: string, overrides: Partial<CaptureInput> = {}): CaptureInput {
+  return {
+    projectId: "live",
+    id,
+    type: "real.made",
+    subject: `real:${id}`,
+    revision: 1,
+    occurredAt: now,
+    data: "{}",
+    route: "real.made",
+    contentHash: "h",
+    ...overrides,
+  };
+}
+
+async function subscribe(id: string, to: SqliteOutbox = store): Promise<void> {
+  await to.createSubscription(own, {
+    id,
+    projectId: "live",
+    url: "https://real.example/",
+    eventTypes: ["real.*"],
+    ordering: "none",
+    secret: "whsec_x",
+  });
+}
+
+async function publish(id: string, to: SqliteOutbox = store): Promise<void> {
+  await to.capture(own, [event(id)]);
+  const [matches = []] = await to.matchSubscriptions([
+    { projectId: "live", filters: ["real.made", "real.*", ""] },
+  ]);
+  const deliveries = matches.map(({ subscriptionId, endpointId }) => ({
+    id: deliveryId(id, subscriptionId),
+    subscriptionId,
+    endpointId,
+    variant: "v",
+  }));
+  await to.dispatch(
+    [{ projectId: "live", id, bodies: [{ variant: "v", bytes: Buffer.from("{}") }], deliveries }],
+    now,
+  );
+}
+
+describe("SQLite plans on 320,000 deliveries, 120,000 events and 20,000 lanes", () => {
+  test("capture, matching, dispatch, claim and record are served by indexes, without a sort", async () => {
+    const texts = await statementsOf(async () => {
+      await subscribe("real_a");
+      await subscribe("real_b");
+      await store.takeNew(["real.made", "user.updated"], 100, now);
+      for (let i = 0; i < 5; i++) await publish(`evt_real_${i}`);
+      await store.capture(own, [
+        event("evt_emitted", { fanOut: { body: "{}", filters: ["real.made", "real.*", ""] } }),
+      ]);
+      await store.failDispatch({ projectId: "live", id: "evt_none" }, "e", 5, now);
+      const rooms = new Map([
+        ["real_a", 4],
+        ["real_b", 4],
+      ]);
+      const { deliveries } = await store.claim({
+        now,
+        limit: 6,
+        leaseMs: 30_000,
+        cursor: "r",
+        rooms,
+        room: 0,
+      });
+      expect(deliveries).toHaveLength(6);
+      const exchange = { startedAt: now, durationMs: 1, statusCode: 200 };
+      const failure = { ...exchange, statusCode: 500, errorCode: "http_500", error: "500" };
+      const [a, b, c, d, e] = deliveries.map(({ id, leaseToken = "" }) => ({ id, leaseToken }));
+      await store.record(
+        [
+          { ...a!, kind: "delivered", exchange },
+          { ...b!, kind: "retry", exchange: failure, delayMs: 5 },
+          { ...c!, kind: "retry", exchange: failure, delayMs: 5, holdLaneMs: 9 },
+          { ...d!, kind: "failed", reason: "r", errorCode: "http_500", error: "500" },
+          { ...e!, kind: "released" },
+        ],
+        now,
+      );
+      await store.markDelivered(deliveries[5]!.id, now, deliveries[5]!.leaseToken);
+      await store.lag(now);
+      await store.countRemaining(10_000);
+    });
+    expect(texts.length).toBeGreaterThan(25);
+    expectIndexed(texts);
+    hot.push(...texts);
+  });
+
+  test("lists, single reads and upkeep are served by indexes", async () => {
+    const page = { limit: 50, after: { at: now, id: "x" } };
+    const texts = await statementsOf(async () => {
+      await store.listEvents({}, page);
+      await store.listEvents({ projectId: "live", since: new Date(0), until: now }, page);
+      await store.listEvents({ type: "real.made", outcome: "pending", ownerId: "nobody" }, page);
+      await store.listEvents({ subject: "user:7" }, page);
+      await store.listEvents({ id: "evt_7" }, page);
+      await store.getEvent("evt_7", {});
+      await store.listDeliveries({}, page);
+      await store.listDeliveries({ projectId: "live", type: "real.made", urlHost: "real.example" }, page);
+      await store.listDeliveries({ subscriptionId: "sub_dead", status: "pending" }, page);
+      await store.listDeliveries({ status: "failed", errorCode: "timeout" }, page);
+      await store.listDeliveries({ status: "cancelled" }, page);
+      await store.listDeliveries({ eventId: "evt_7" }, page);
+      await store.listDeliveries({ subject: "user:7", tenantId: "t" }, page);
+      await store.getDelivery("dlv_done_0000100", {});
+      await store.listAttempts("dlv_done_0000100");
+      await store.listSubscriptions({}, page);
+      await store.listSubscriptions({ projectId: "live", urlHost: "real.example" }, page);
+      await store.listSubscriptions({ externalId: "7" }, page);
+      await store.listActiveSubscriptions("other");
+      await store.listApiKeys(page);
+      await store.findApiKey("hash");
+      const [adapter, tx] = [nodeSqlite() as SyncTxAdapter<unknown>, host];
+      host.exec("BEGIN");
+      const scope: Scope = { kind: "sync", adapter, tx };
+      await store.updateSubscription(scope, "real_a", { url: "https://two.example/", eventTypes: [] }, {});
+      await store.setSubscriptionStatus(scope, "real_a", "deleted", undefined, {});
+      await store.retryDelivery(scope, "dlv_done_0000100", {}, now);
+      await store.cancelDelivery(scope, "dlv_wait_0000100", {}, now);
+      host.exec("COMMIT");
+      await store.setSubscriptionStatus(own, "real_b", "disabled", undefined, {});
+      await store.maintain(retention, 100, new Date(largeNow + 40 * day));
+      await store.maintain(retention, 100, new Date(largeNow + 100 * day));
+    });
+    expect(texts.length).toBeGreaterThan(40);
+    expectIndexed(texts);
+    hot.push(...texts);
+  });
+
+  test("a claim looks at ready lanes and their first rows only", async () => {
+    const connection = new CountingConnection(file.path);
+    await connection.connect();
+    const rooms = new Map([["sub_dead", 1]]);
+    const request = { now, limit: 50, leaseMs: 30_000, cursor: "sub_ready_007", rooms };
+    const claimed = await connection.write(() => claimRows(connection, request, "token", largeNow));
+    expect(claimed.ids).toHaveLength(50);
+    expect(claimed.ids.filter((id) => id.startsWith("dlv_dead"))).toHaveLength(1);
+    // BEGIN, wake, two pages of lanes, up to three reads of each lane, a lease of each row, COMMIT.
+    expect(connection.statements).toBeLessThan(3 * readyLanes + 50);
+    expect(connection.rows).toBeLessThan(4 * 50);
+    const before = connection.statements;
+    const asleep = await connection.write(() =>
+      claimRows(connection, { ...request, room: 0, rooms: new Map() }, "token", largeNow),
+    );
+    expect(asleep.ids).toEqual([]);
+    expect(connection.statements - before).toBeLessThan(10);
+    connection.close();
+  });
+
+  test("the same plans are taken when the application has run ANALYZE", () => {
+    host.exec("ANALYZE");
+    expect(hot.length).toBeGreaterThan(60);
+    expectIndexed(hot);
+  });
+
+  test("and also when it ran ANALYZE while the tables had a few rows", async () => {
+    const small = freshSqlite();
+    const young = sqliteStore({ path: small.path, encryptionKeys: `k1:${generateKey()}`, migrate: true });
+    await subscribe("real_a", young);
+    for (let i = 0; i < 3; i++) await publish(`evt_real_${i}`, young);
+    const database = new DatabaseSync(small.path, { timeout: 5_000 });
+    database.exec("ANALYZE");
+    // What is known of table sizes is read when a connection is made.
+    const later = new DatabaseSync(small.path);
+    expectIndexed(hot, later);
+    later.close();
+    database.close();
+    await young.close();
+    small.drop();
+  });
+
+  test("the check sees a scan and a sort", () => {
+    expect(() => expectIndexed(["SELECT id FROM hookwell_delivery WHERE last_error = ?"])).toThrow("SCAN");
+    expect(() => expectIndexed(["SELECT id FROM hookwell_event WHERE subject = ? ORDER BY type"])).toThrow(
+      "TEMP B-TREE",
+    );
+  });
+});
