@@ -1,9 +1,9 @@
-import { nowSql, textsFor } from "./database.ts";
+import { nowSql, oneOf, textsFor } from "./database.ts";
 
 interface ClaimTexts {
   /** $1 now. Readies lanes whose next due time has come, and those that capture left a note about. */
   readonly wake: string;
-  /** $1 now, $2 limit, $3 cursor, $4 room, $5 rooms (JSON object), $6 lease in ms. */
+  /** $1 now, $2 limit, $3 cursor, $4 room, $5 rooms (JSON object), $6 lease in ms, $7 what the tokens begin with. */
   readonly take: string;
   /** $1 lanes (JSON array). */
   readonly lock: string;
@@ -25,6 +25,7 @@ export const claimTexts = textsFor((s): ClaimTexts => {
 ), noted AS MATERIALIZED (
   SELECT w.id, l.subscription_id
   FROM ${s}.lane_wake w JOIN ${s}.lane l ON l.subscription_id = w.subscription_id
+  WHERE ${oneOf("l.subscription_id", `SELECT n.subscription_id FROM ${s}.lane_wake n`)}
   LIMIT ${mostLanes}
   FOR UPDATE SKIP LOCKED
 ), heard AS (
@@ -33,8 +34,7 @@ export const claimTexts = textsFor((s): ClaimTexts => {
 UPDATE ${s}.lane l
 SET ready = coalesce(l.hold_until, 0) <= (SELECT now FROM t),
   next_due = CASE WHEN coalesce(l.hold_until, 0) > (SELECT now FROM t) THEN l.hold_until END
-FROM (SELECT subscription_id FROM due UNION SELECT subscription_id FROM noted) AS w
-WHERE l.subscription_id = w.subscription_id`;
+WHERE ${oneOf("l.subscription_id", "SELECT subscription_id FROM due UNION SELECT subscription_id FROM noted")}`;
 
   return { wake, take: takeSql(s), lock: lockSql(s), sleep: sleepSql(s) };
 });
@@ -57,7 +57,8 @@ function takeSql(s: string): string {
     FOR UPDATE SKIP LOCKED`;
   return `WITH RECURSIVE t AS MATERIALIZED (
   SELECT ${nowSql("$1")} AS now, $2::text::int AS most, $3::text COLLATE "C" AS cursor, $4::text::int AS room,
-    $5::text::jsonb AS rooms, $6::text::bigint AS lease
+    $5::text::jsonb AS rooms, $6::text::bigint AS lease,
+    $7::text AS token
 ), first AS MATERIALIZED (
   SELECT lane.subscription_id, lane.lap, lane.room, d.id, d.due_at
   FROM (
@@ -82,14 +83,14 @@ function takeSql(s: string): string {
   ) AS d
   WHERE r.total < (SELECT most FROM t) AND r.turn < r.room
 ), picked AS MATERIALIZED (
-  SELECT turns.id, turns.subscription_id, turns.turn, turns.lap FROM turns
+  SELECT turns.id, turns.subscription_id, turns.turn, turns.lap, row_number() OVER () AS number FROM turns
   ORDER BY turns.turn, turns.lap, turns.subscription_id
   LIMIT (SELECT most FROM t)
 ), claimed AS (
   UPDATE ${s}.delivery d
-  SET due_at = t.now + t.lease, lease_until = t.now + t.lease, lease_token = gen_random_uuid()::text,
+  SET due_at = t.now + t.lease, lease_until = t.now + t.lease, lease_token = t.token || '.' || picked.number,
     attempts = d.attempts + 1
-  FROM picked, t WHERE d.id = picked.id
+  FROM picked, t WHERE d.id = picked.id AND ${oneOf("d.id", "SELECT picked.id FROM picked")}
   RETURNING d.id, d.lease_token, picked.subscription_id, picked.turn, picked.lap
 ), passed AS (
   SELECT max(f.lap) AS lap, max(f.subscription_id) FILTER (WHERE f.lap = (SELECT max(lap) FROM first)) AS lane,
@@ -113,7 +114,7 @@ ORDER BY turn, lap, subscription_id`;
 
 function lockSql(s: string): string {
   return `SELECT l.subscription_id FROM ${s}.lane l
-WHERE l.subscription_id IN (SELECT w.id FROM jsonb_array_elements_text($1::text::jsonb) AS w(id)) AND l.ready
+WHERE ${oneOf("l.subscription_id", "SELECT w.id FROM jsonb_array_elements_text($1::text::jsonb) AS w(id)")} AND l.ready
 ORDER BY l.subscription_id
 FOR UPDATE SKIP LOCKED`;
 }
@@ -131,5 +132,6 @@ function sleepSql(s: string): string {
 UPDATE ${s}.lane l
 SET ready = false, next_due = CASE WHEN least.due IS NOT NULL THEN greatest(least.due, l.hold_until) END
 FROM least
-WHERE l.subscription_id = least.id AND (least.due IS NULL OR least.due > (SELECT now FROM t))`;
+WHERE l.subscription_id = least.id AND ${oneOf("l.subscription_id", "SELECT least.id FROM least")}
+  AND (least.due IS NULL OR least.due > (SELECT now FROM t))`;
 }

@@ -1,4 +1,5 @@
 import { ValidationError } from "../../model/errors.ts";
+import { systemRandom } from "../../model/ids.ts";
 import type { ClaimRequest } from "../contract.ts";
 import { claimTexts } from "./claim-sql.ts";
 import type { Database } from "./database.ts";
@@ -32,6 +33,8 @@ export async function claimRows(db: Database, request: ClaimRequest): Promise<Cl
       String(Math.min(room, limit)),
       JSON.stringify(Object.fromEntries(request.rooms ?? [])),
       String(leaseMs),
+      // Random here, not in SQL: a server may ask the kernel for each value, which costs more than the claim.
+      Buffer.from(systemRandom(12)).toString("base64url"),
     ],
   });
   const taken = rows.filter((row) => optionalText(row, "id") !== undefined);

@@ -120,6 +120,14 @@ export function textsFor<T>(build: (schema: string) => T): (schema: string) => T
   };
 }
 
+/**
+ * SQL for "is one of these few keys". The planner takes such an array for ten rows whatever it guesses about
+ * the subquery, and so probes an index; joined plainly, a wrong guess makes it read a table from end to end.
+ */
+export function oneOf(column: string, keys: string): string {
+  return `${column} = ANY (ARRAY(${keys}))`;
+}
+
 /** SQL for "now" in epoch milliseconds: the given text parameter, or the clock when it is null. */
 export function nowSql(parameter: string): string {
   return `coalesce(${parameter}::text::bigint, floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint)`;

@@ -1,4 +1,4 @@
-import { nowSql, textsFor } from "./database.ts";
+import { nowSql, oneOf, textsFor } from "./database.ts";
 import { eventColumnsSql } from "./event-rows.ts";
 import { wakeLanesSql } from "./lanes.ts";
 import { matchesSql } from "./matching.ts";
@@ -35,6 +35,7 @@ export const dispatchTexts = textsFor(
 )
 SELECT ${eventColumnsSql("e")}
 FROM due JOIN ${s}.event e ON e.project_id = due.project_id AND e.id = due.id
+WHERE ${oneOf("e.id", "SELECT due.id FROM due")}
 ORDER BY e.seq`,
 
     match: `WITH asked AS MATERIALIZED (
@@ -51,7 +52,8 @@ ORDER BY 1, 2`,
   SELECT x.* FROM jsonb_to_recordset($2::text::jsonb) AS x(ord int, project_id text, id text, patch text)
 ), still AS MATERIALIZED (
   SELECT given.ord, given.patch, e.project_id, e.id, e.type, e.fanned_out
-  FROM given JOIN ${s}.event e ON e.project_id = given.project_id AND e.id = given.id AND e.state = 'new'
+  FROM given JOIN ${s}.event e ON e.project_id = given.project_id AND e.id = given.id
+  WHERE ${oneOf("e.id", "SELECT given.id FROM given")} AND e.state = 'new'
   ORDER BY e.seq
   FOR UPDATE OF e SKIP LOCKED
 ), bodies AS (
@@ -73,7 +75,8 @@ ORDER BY 1, 2`,
 ), marked AS (
   UPDATE ${s}.event e
   SET state = 'dispatched', dispatched_at = t.now, patch = coalesce(still.patch, e.patch)
-  FROM still, t WHERE e.project_id = still.project_id AND e.id = still.id
+  FROM still, t
+  WHERE e.project_id = still.project_id AND e.id = still.id AND ${oneOf("e.id", "SELECT still.id FROM still")}
 ), woken AS (
   ${wakeLanesSql(
     s,
@@ -81,7 +84,7 @@ ORDER BY 1, 2`,
     UNION ALL
     SELECT d.subscription_id FROM still
     JOIN ${s}.delivery d ON d.event_id = still.id AND d.project_id = still.project_id
-    WHERE still.fanned_out AND d.status = 'pending'`,
+    WHERE ${oneOf("d.event_id", "SELECT f.id FROM still f WHERE f.fanned_out")} AND d.status = 'pending'`,
     "(SELECT now FROM t)",
   )}
 )

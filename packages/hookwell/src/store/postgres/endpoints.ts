@@ -1,6 +1,6 @@
 import type { EndpointSecret } from "../../model/subscription.ts";
 import type { KeyRing } from "../sealing.ts";
-import { type Database, textsFor } from "./database.ts";
+import { type Database, oneOf, textsFor } from "./database.ts";
 import { text } from "./rows.ts";
 
 /** Where a delivery goes and what signs it, as it was when the version was made. It never changes. */
@@ -41,7 +41,8 @@ export function openEndpoint(keys: KeyRing, id: string, url: string, sealed: str
 
 const texts = textsFor(
   (s) => `SELECT e.id, e.url, e.sealed
-FROM jsonb_array_elements_text($1::text::jsonb) AS want(id) JOIN ${s}.endpoint e ON e.id = want.id`,
+FROM ${s}.endpoint e
+WHERE ${oneOf("e.id", "SELECT want.id FROM jsonb_array_elements_text($1::text::jsonb) AS want(id)")}`,
 );
 
 /** Opened endpoint versions. They are immutable, so what was opened once stays known. */

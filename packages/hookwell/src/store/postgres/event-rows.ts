@@ -25,6 +25,16 @@ export function eventColumnsSql(e: string): string {
 }
 
 export function toEvent(row: Row): EventRecord {
+  const damaged: string[] = [];
+  // One row that somebody damaged must not stop the others of its batch or list.
+  const json = <T>(name: string): T | undefined => {
+    try {
+      return optionalJson<T>(row, name);
+    } catch {
+      damaged.push(name);
+      return undefined;
+    }
+  };
   return defined<EventRecord>({
     projectId: text(row, "project_id"),
     id: text(row, "id"),
@@ -32,8 +42,8 @@ export function toEvent(row: Row): EventRecord {
     tenantId: nonEmpty(row, "tenant_id"),
     subject: optionalText(row, "subject"),
     revision: optionalInteger(row, "revision"),
-    actor: optionalJson<Actor>(row, "actor"),
-    audience: optionalJson<string[]>(row, "audience"),
+    actor: json<Actor>("actor"),
+    audience: json<string[]>("audience"),
     occurredAt: date(row, "occurred_at"),
     capturedAt: date(row, "captured_at"),
     data: text(row, "data"),
@@ -44,5 +54,6 @@ export function toEvent(row: Row): EventRecord {
     tries: integer(row, "tries"),
     error: optionalText(row, "error"),
     dispatchedAt: optionalDate(row, "dispatched_at"),
+    damage: damaged.length > 0 ? `the stored ${damaged.join(" and ")} is no JSON` : undefined,
   });
 }

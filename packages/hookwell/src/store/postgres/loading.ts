@@ -1,7 +1,7 @@
 import type { Row } from "../../adapters/seam.ts";
 import type { Delivery } from "../../model/delivery.ts";
 import type { DeliveryStatus } from "../../model/states.ts";
-import { type Database, nowSql, textsFor } from "./database.ts";
+import { type Database, nowSql, oneOf, textsFor } from "./database.ts";
 import type { Endpoint, EndpointBook } from "./endpoints.ts";
 import { bytes, date, defined, integer, nonEmpty, optionalDate, optionalText, text } from "./rows.ts";
 
@@ -21,6 +21,7 @@ const texts = textsFor(
   SELECT d.*, want.ord,
     row_number() OVER (PARTITION BY d.project_id, d.event_id, d.variant ORDER BY want.ord) AS copy
   FROM want JOIN ${s}.delivery d ON d.id = want.id
+  WHERE ${oneOf("d.id", "SELECT want.id FROM want")}
 )
 SELECT d.id, d.project_id, d.event_id, d.subscription_id, d.endpoint_id, d.variant, d.type, d.status,
   d.attempts, d.round, d.next_attempt_at, d.lease_token, d.lease_until, d.last_error, d.created_at, d.updated_at,

@@ -34,7 +34,12 @@ CROSS JOIN LATERAL (
   SELECT f.subscription_id FROM ${s}.subscription_filter f
   WHERE f.project_id = q.project_id AND f.filter = covering.filter AND f.owner_id = reached.owner
     AND q.tenant_id = '' AND q.operational IS NOT TRUE
+  -- A fence: whatever the planner guesses, these stay probes of the key.
+  OFFSET 0
 ) AS hit
-JOIN ${s}.subscription s ON s.id = hit.subscription_id AND s.status IN ('active', 'paused')
+CROSS JOIN LATERAL (
+  SELECT s.id, s.endpoint_id, s.fields FROM ${s}.subscription s
+  WHERE s.id = hit.subscription_id AND s.status IN ('active', 'paused') LIMIT 1
+) AS s
 WHERE ${where}`;
 }

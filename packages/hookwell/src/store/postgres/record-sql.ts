@@ -1,4 +1,4 @@
-import { nowSql, textsFor } from "./database.ts";
+import { nowSql, oneOf, textsFor } from "./database.ts";
 import { wakeLanesSql } from "./lanes.ts";
 
 interface RecordTexts {
@@ -14,11 +14,9 @@ interface RecordTexts {
  * got work, or must wait, are written last. A success writes its row and nothing else.
  */
 export const recordTexts = textsFor((s): RecordTexts => {
-  const lockedSql = (
-    given: string,
-  ): string => `SELECT d.id AS locked_id, d.subscription_id FROM ${s}.delivery d
-  JOIN ${given} i ON i.id = d.id
-  WHERE d.status = 'pending' AND d.lease_token IS NOT DISTINCT FROM i.token
+  const lockedSql = `SELECT d.id AS locked_id, d.subscription_id FROM ${s}.delivery d
+  JOIN i ON i.id = d.id
+  WHERE ${oneOf("d.id", "SELECT i.id FROM i")} AND d.status = 'pending' AND d.lease_token IS NOT DISTINCT FROM i.token
   ORDER BY d.id
   FOR UPDATE OF d`;
   const now = "(SELECT now FROM t)";
@@ -30,7 +28,7 @@ export const recordTexts = textsFor((s): RecordTexts => {
     delay_ms bigint, hold_ms bigint, reason text, error_code text, last_error text, started_at bigint,
     duration_ms bigint, status_code int, attempt_code text, attempt_error text, excerpt text)
 ), locked AS MATERIALIZED (
-  ${lockedSql("i")}
+  ${lockedSql}
 ), done AS (
   UPDATE ${s}.delivery d SET
     status = CASE i.kind WHEN 'delivered' THEN 'delivered' WHEN 'failed' THEN 'failed' WHEN 'gone' THEN 'failed'
@@ -47,7 +45,7 @@ export const recordTexts = textsFor((s): RecordTexts => {
     last_duration_ms = CASE i.kind WHEN 'delivered' THEN i.duration_ms END,
     last_status_code = CASE i.kind WHEN 'delivered' THEN i.status_code END
   FROM i JOIN locked ON locked.locked_id = i.id
-  WHERE d.id = i.id
+  WHERE d.id = i.id AND ${oneOf("d.id", "SELECT locked.locked_id FROM locked")}
   RETURNING i.ord, d.id, d.status, d.attempts, d.round, d.subscription_id, i.kind, i.sent, i.hold_ms,
     d.due_at AS next_due
 ), logged AS (
@@ -60,14 +58,14 @@ export const recordTexts = textsFor((s): RecordTexts => {
   ON CONFLICT DO NOTHING
 ), gone AS MATERIALIZED (
   SELECT sub.id FROM ${s}.subscription sub
-  WHERE sub.id IN (SELECT done.subscription_id FROM done WHERE done.kind = 'gone')
+  WHERE ${oneOf("sub.id", "SELECT done.subscription_id FROM done WHERE done.kind = 'gone'")}
     AND sub.status IN ('active', 'paused')
   ORDER BY sub.id
   FOR UPDATE
 ), disabled AS (
   UPDATE ${s}.subscription sub
   SET status = 'disabled', status_reason = 'gone', status_changed_at = ${now}, updated_at = ${now}
-  FROM gone WHERE sub.id = gone.id
+  WHERE ${oneOf("sub.id", "SELECT gone.id FROM gone")}
   RETURNING sub.id
 ), lanes AS MATERIALIZED (
   SELECT done.subscription_id, bool_or(done.kind = 'released') AS ready,
@@ -100,7 +98,7 @@ SELECT done.ord, done.id, done.status, done.attempts FROM done ORDER BY done.ord
   SELECT x.* FROM jsonb_to_record($2::text::jsonb) AS x(id text, token text, status text, reason text, at bigint,
     attempts int, last_error text, next_attempt_at bigint)
 ), locked AS MATERIALIZED (
-  ${lockedSql("i")}
+  ${lockedSql}
 ), done AS (
   UPDATE ${s}.delivery d SET
     status = i.status, reason = i.reason,
@@ -112,7 +110,7 @@ SELECT done.ord, done.id, done.status, done.attempts FROM done ORDER BY done.ord
     updated_at = coalesce(i.at, ${now}),
     delivered_at = CASE i.status WHEN 'delivered' THEN i.at END
   FROM i JOIN locked ON locked.locked_id = i.id
-  WHERE d.id = i.id
+  WHERE d.id = i.id AND ${oneOf("d.id", "SELECT locked.locked_id FROM locked")}
   RETURNING d.id, d.subscription_id, d.status
 ), woken AS (
   ${wakeLanesSql(s, "SELECT done.subscription_id FROM done WHERE done.status = 'pending'", now)}

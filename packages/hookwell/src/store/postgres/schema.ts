@@ -89,11 +89,10 @@ CREATE TABLE @.event (
   dispatched_at bigint,
   PRIMARY KEY (id, project_id)
 );
-CREATE UNIQUE INDEX event_revision ON @.event (project_id, tenant_id, subject, revision)
-  WHERE subject IS NOT NULL AND revision IS NOT NULL;
+-- Also how the events of one subject are found; those without a revision are all different here.
+CREATE UNIQUE INDEX event_subject ON @.event (subject, revision, project_id, tenant_id) WHERE subject IS NOT NULL;
 CREATE INDEX event_new ON @.event (route, due_at, seq) WHERE state = 'new';
 CREATE INDEX event_by_time ON @.event (captured_at, id);
-CREATE INDEX event_subject ON @.event (subject, captured_at, id) WHERE subject IS NOT NULL;
 
 CREATE TABLE @.body (
   project_id text COLLATE "C" NOT NULL,

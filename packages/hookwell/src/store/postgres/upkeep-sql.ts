@@ -1,4 +1,4 @@
-import { nowSql, textsFor } from "./database.ts";
+import { nowSql, oneOf, textsFor } from "./database.ts";
 
 interface UpkeepTexts {
   /** $1 now, $2 limit. Answers a row for each cancelled delivery. */
@@ -35,15 +35,15 @@ export const upkeepTexts = textsFor(
   WHERE l.held = 2
   LIMIT (SELECT most FROM t)
 ), locked AS MATERIALIZED (
-  SELECT d.id FROM ${s}.delivery d JOIN waiting ON waiting.id = d.id
-  WHERE d.status = 'pending'
+  SELECT d.id FROM ${s}.delivery d
+  WHERE ${oneOf("d.id", "SELECT waiting.id FROM waiting")} AND d.status = 'pending'
   ORDER BY d.id FOR UPDATE OF d SKIP LOCKED
 )
 UPDATE ${s}.delivery d
 SET status = 'cancelled', lease_token = NULL, lease_until = NULL, updated_at = ${now},
   reason = CASE WHEN s.status = 'deleted' THEN 'deleted' ELSE 'gone' END
-FROM locked, ${s}.subscription s
-WHERE d.id = locked.id AND s.id = d.subscription_id
+FROM ${s}.subscription s
+WHERE ${oneOf("d.id", "SELECT locked.id FROM locked")} AND s.id = d.subscription_id
 RETURNING 1 AS cancelled`,
 
     failHeld: `WITH t AS MATERIALIZED (
@@ -59,14 +59,14 @@ RETURNING 1 AS cancelled`,
   WHERE s.status = 'disabled' AND s.status_changed_at <= ${now} - (SELECT held FROM t)
   LIMIT (SELECT most FROM t)
 ), locked AS MATERIALIZED (
-  SELECT d.id FROM ${s}.delivery d JOIN waiting ON waiting.id = d.id
-  WHERE d.status = 'pending'
+  SELECT d.id FROM ${s}.delivery d
+  WHERE ${oneOf("d.id", "SELECT waiting.id FROM waiting")} AND d.status = 'pending'
   ORDER BY d.id FOR UPDATE OF d SKIP LOCKED
 ), failed AS (
   UPDATE ${s}.delivery d
   SET status = 'failed', lease_token = NULL, lease_until = NULL, updated_at = ${now}, reason = s.status_reason
-  FROM locked, ${s}.subscription s
-  WHERE d.id = locked.id AND s.id = d.subscription_id AND s.status = 'disabled'
+  FROM ${s}.subscription s
+  WHERE ${oneOf("d.id", "SELECT locked.id FROM locked")} AND s.id = d.subscription_id AND s.status = 'disabled'
   RETURNING d.id
 )
 SELECT failed.id FROM failed ORDER BY failed.id`,
@@ -81,27 +81,28 @@ SELECT failed.id FROM failed ORDER BY failed.id`,
   ORDER BY d.updated_at, d.id LIMIT (SELECT look FROM t)
 ), over AS MATERIALIZED (
   SELECT seen.id FROM seen
-  WHERE NOT EXISTS (
+  WHERE (
     SELECT 1 FROM ${s}.event e WHERE e.id = seen.event_id AND e.project_id = seen.project_id
-      AND e.captured_at > ${now} - (SELECT events_kept FROM t))
+      AND e.captured_at > ${now} - (SELECT events_kept FROM t) LIMIT 1) IS NULL
   ORDER BY seen.updated_at, seen.id LIMIT (SELECT most FROM t)
 ), locked AS MATERIALIZED (
-  SELECT d.id FROM ${s}.delivery d JOIN over ON over.id = d.id
-  WHERE d.status = (SELECT status FROM t)
+  SELECT d.id FROM ${s}.delivery d
+  WHERE ${oneOf("d.id", "SELECT over.id FROM over")} AND d.status = (SELECT status FROM t)
   ORDER BY d.id FOR UPDATE OF d SKIP LOCKED
 ), gone AS (
-  DELETE FROM ${s}.delivery d USING locked WHERE d.id = locked.id
+  DELETE FROM ${s}.delivery d WHERE ${oneOf("d.id", "SELECT locked.id FROM locked")}
   RETURNING d.id, d.event_id, d.project_id, d.variant
 ), attempts AS (
-  DELETE FROM ${s}.attempt a USING gone WHERE a.delivery_id = gone.id
+  DELETE FROM ${s}.attempt a WHERE ${oneOf("a.delivery_id", "SELECT gone.id FROM gone")}
 ), bodies AS (
   DELETE FROM ${s}.body b USING gone
-  WHERE b.event_id = gone.event_id AND b.project_id = gone.project_id AND b.variant = gone.variant
-    AND NOT EXISTS (SELECT 1 FROM ${s}.event e WHERE e.id = b.event_id AND e.project_id = b.project_id)
-    AND NOT EXISTS (
+  WHERE ${oneOf("b.event_id", "SELECT gone.event_id FROM gone")}
+    AND b.event_id = gone.event_id AND b.project_id = gone.project_id AND b.variant = gone.variant
+    AND (SELECT 1 FROM ${s}.event e WHERE e.id = b.event_id AND e.project_id = b.project_id LIMIT 1) IS NULL
+    AND (
       SELECT 1 FROM ${s}.delivery d
       WHERE d.event_id = b.event_id AND d.project_id = b.project_id AND d.variant = b.variant
-        AND NOT EXISTS (SELECT 1 FROM locked WHERE locked.id = d.id))
+        AND NOT EXISTS (SELECT 1 FROM locked WHERE locked.id = d.id) LIMIT 1) IS NULL
 )
 SELECT (SELECT count(*) FROM gone)::int AS pruned, (SELECT count(*) FROM seen)::int AS seen,
   (SELECT max(seen.updated_at) FROM seen)::text AS last`,
@@ -115,17 +116,19 @@ SELECT (SELECT count(*) FROM gone)::int AS pruned, (SELECT count(*) FROM seen)::
   ORDER BY e.captured_at, e.id LIMIT (SELECT look FROM t)
 ), over AS MATERIALIZED (
   SELECT seen.id, seen.project_id FROM seen
-  WHERE seen.state <> 'new' AND NOT EXISTS (
-    SELECT 1 FROM ${s}.delivery d WHERE d.event_id = seen.id AND d.project_id = seen.project_id)
+  WHERE seen.state <> 'new' AND (
+    SELECT 1 FROM ${s}.delivery d WHERE d.event_id = seen.id AND d.project_id = seen.project_id LIMIT 1) IS NULL
   ORDER BY seen.captured_at, seen.id LIMIT (SELECT most FROM t)
 ), locked AS MATERIALIZED (
   SELECT e.id, e.project_id FROM ${s}.event e JOIN over ON over.id = e.id AND over.project_id = e.project_id
-  WHERE e.state <> 'new'
+  WHERE ${oneOf("e.id", "SELECT over.id FROM over")} AND e.state <> 'new'
   ORDER BY e.seq FOR UPDATE OF e SKIP LOCKED
 ), bodies AS (
-  DELETE FROM ${s}.body b USING locked WHERE b.event_id = locked.id AND b.project_id = locked.project_id
+  DELETE FROM ${s}.body b USING locked
+  WHERE ${oneOf("b.event_id", "SELECT locked.id FROM locked")} AND b.event_id = locked.id AND b.project_id = locked.project_id
 ), gone AS (
-  DELETE FROM ${s}.event e USING locked WHERE e.id = locked.id AND e.project_id = locked.project_id
+  DELETE FROM ${s}.event e USING locked
+  WHERE ${oneOf("e.id", "SELECT locked.id FROM locked")} AND e.id = locked.id AND e.project_id = locked.project_id
   RETURNING 1 AS one
 )
 SELECT (SELECT count(*) FROM gone)::int AS pruned, (SELECT count(*) FROM seen)::int AS seen,
@@ -136,17 +139,17 @@ SELECT (SELECT count(*) FROM gone)::int AS pruned, (SELECT count(*) FROM seen)::
 ), locked AS MATERIALIZED (
   SELECT s.id FROM ${s}.subscription s
   WHERE s.status = 'deleted' AND s.status_changed_at <= ${now} - (SELECT kept FROM t)
-    AND NOT EXISTS (SELECT 1 FROM ${s}.delivery d WHERE d.subscription_id = s.id)
+    AND (SELECT 1 FROM ${s}.delivery d WHERE d.subscription_id = s.id LIMIT 1) IS NULL
   LIMIT (SELECT most FROM t)
   FOR UPDATE OF s SKIP LOCKED
 ), endpoints AS (
-  DELETE FROM ${s}.endpoint e USING locked WHERE e.subscription_id = locked.id
+  DELETE FROM ${s}.endpoint e WHERE ${oneOf("e.subscription_id", "SELECT locked.id FROM locked")}
 ), filters AS (
-  DELETE FROM ${s}.subscription_filter f USING locked WHERE f.subscription_id = locked.id
+  DELETE FROM ${s}.subscription_filter f WHERE ${oneOf("f.subscription_id", "SELECT locked.id FROM locked")}
 ), gone AS (
-  DELETE FROM ${s}.subscription s USING locked WHERE s.id = locked.id RETURNING s.id
+  DELETE FROM ${s}.subscription s WHERE ${oneOf("s.id", "SELECT locked.id FROM locked")} RETURNING s.id
 )
-DELETE FROM ${s}.lane l USING gone WHERE l.subscription_id = gone.id`,
+DELETE FROM ${s}.lane l WHERE ${oneOf("l.subscription_id", "SELECT gone.id FROM gone")}`,
 
     // A lane that a Retry-After held counts from the end of the hold.
     lag: `WITH t AS MATERIALIZED (
