@@ -105,6 +105,8 @@ test("each signature is judged by itself", async () => {
   const text = await page();
   expect(count(text, "Standard Webhooks signature NOT verified")).toBe(1);
   expect(count(text, "Body signature NOT verified")).toBe(1);
+  // Why is readable without a mouse.
+  expect(text).toMatch(/<p class="why">The webhook was signed \d+ seconds ago/);
   expect(count(text, "Standard Webhooks signature verified")).toBe(1);
   expect((await post("nobody", "{}", good)).status).toBe(404);
   expect((await post("users", "x".repeat(600_000), good)).status).toBe(413);

@@ -39,6 +39,7 @@ function webhook(row: ReceivedWebhooksTable): Html {
 <p class="marks">${mark("Standard Webhooks signature", row.signature_fault)}
 ${mark("Body signature", row.body_signature_fault)}
 <span class="mark ${row.is_repeat ? "repeat" : "first"}">${row.is_repeat ? "Repeat" : "First time"}</span></p>
+${[row.signature_fault, row.body_signature_fault].filter((fault) => fault !== "").map((fault) => html`<p class="why">${fault}</p>`)}
 <dl>
 <dt>Received</dt><dd><time datetime="${row.received_at}">${row.received_at}</time> by ${row.receiver}</dd>
 <dt>Event</dt><dd><code>${row.webhook_id || "(no webhook-id)"}</code></dd>
@@ -51,7 +52,7 @@ ${mark("Body signature", row.body_signature_fault)}
 
 function mark(what: string, fault: string): Html {
   if (fault === "") return html`<span class="mark good">${what} verified</span>`;
-  return html`<span class="mark bad" title="${fault}">${what} NOT verified</span>`;
+  return html`<span class="mark bad">${what} NOT verified</span>`;
 }
 
 /** Indented when it is JSON; numbers beyond 2^53 would lose digits by that, so such a body stays as it is. */
@@ -76,6 +77,7 @@ article { border: 1px solid var(--line); border-radius: .5rem; padding: .75rem 1
 .marks { display: flex; flex-wrap: wrap; gap: .5rem; margin: 0 0 .5rem; }
 .mark { border: 1px solid currentColor; border-radius: 1rem; padding: 0 .6rem; font-size: .85rem; }
 .good { color: var(--good); } .bad { color: var(--bad); font-weight: bold; }
+.why { margin: 0 0 .5rem; font-size: .9rem; overflow-wrap: anywhere; }
 .first { color: var(--quiet); } .repeat { font-weight: bold; }
 dl { display: grid; grid-template-columns: auto 1fr; gap: 0 .75rem; margin: 0 0 .5rem; font-size: .9rem; }
 dt { color: var(--quiet); } dd { margin: 0; min-width: 0; overflow-wrap: anywhere; }
