@@ -5,13 +5,10 @@ const event = fc.nat(7);
 const pick = fc.nat(50);
 const delay = fc.constantFrom(0, 1, 50, 1_000, 30_000, 60_000);
 
+/** The fields of an event follow from its number and content, as its content hash covers them. */
 const capturedEvent = fc.record({
   event,
-  type: fc.constantFrom("user.created", "user.updated", "booking.created"),
-  content: fc.constantFrom("one", "one", "one", "two"),
-  tenant: fc.constantFrom(undefined, undefined, "acme"),
-  owner: fc.constantFrom(undefined, undefined, undefined, "u1"),
-  revision: fc.option(fc.nat(2), { nil: undefined }),
+  content: fc.constantFrom(0, 0, 0, 1),
   emit: fc.boolean(),
 });
 

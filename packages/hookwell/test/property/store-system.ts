@@ -12,7 +12,8 @@ type Call<Do extends Command["do"]> = Extract<Command, { do: Do }>;
 class Rollback extends Error {}
 
 const own: Scope & { kind: "own" } = { kind: "own" };
-const routes = ["user.created", "user.updated", "booking.created", "*"];
+const eventTypes = ["user.created", "user.updated", "booking.created"];
+const routes = [...eventTypes, "*"];
 const day = 86_400_000;
 const policies: Readonly<Record<"none" | "short" | "long", RetentionPolicy | null>> = {
   none: null,
@@ -217,22 +218,23 @@ export class StoreSystem {
     }
   }
 
-  #input(event: Call<"capture">["events"][number]): CaptureInput {
-    const id = `evt_${event.event}`;
-    const subject = event.revision === undefined ? undefined : "user:1";
+  #input({ event, content, emit }: Call<"capture">["events"][number]): CaptureInput {
+    const id = `evt_${event}`;
+    const type = eventTypes[(event + content) % eventTypes.length]!;
+    const hasRevision = event % 3 !== 0;
     return {
       projectId: "live",
       id,
-      type: event.type,
-      tenantId: event.tenant,
-      subject,
-      revision: event.revision,
-      audience: event.owner === undefined ? undefined : [event.owner],
+      type,
+      tenantId: event % 4 === 1 ? "acme" : undefined,
+      subject: hasRevision ? `user:${event % 2}` : undefined,
+      revision: hasRevision ? (event + content) % 3 : undefined,
+      audience: event === 6 ? ["u1"] : undefined,
       occurredAt: this.#now(),
-      data: `{"content":"${event.content}"}`,
-      route: event.type,
-      contentHash: event.content,
-      fanOut: event.emit ? { body: `{"id":"${id}"}`, filters: coveringFilters(event.type) } : undefined,
+      data: `{"content":${content}}`,
+      route: type,
+      contentHash: `content ${content}`,
+      fanOut: emit ? { body: `{"id":"${id}"}`, filters: coveringFilters(type) } : undefined,
     };
   }
 

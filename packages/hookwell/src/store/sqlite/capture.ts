@@ -24,7 +24,7 @@ FROM json_each(?)
 WHERE true
 ORDER BY key
 ON CONFLICT DO NOTHING
-RETURNING seq, project_id, id`;
+RETURNING seq, project_id, id, content_hash`;
 
 export const existingEventsText = `
 SELECT j.key AS place, e.content_hash, e.state, e.fanned_out
@@ -67,11 +67,14 @@ interface Existing {
 export function* captureProgram(events: readonly CaptureInput[], now: number): Program<CaptureResult[]> {
   if (events.length === 0) return [];
   const inserted = yield statement(insertEventsText, eventsJson(events, now));
-  const fresh = new Set(inserted.map((row) => nameOf(text(row.project_id), text(row.id))));
+  // With the hash, because a later event of the call may have been written in the place of one that was refused.
+  const fresh = new Set(
+    inserted.map((row) => nameOf(text(row.project_id), text(row.id), text(row.content_hash))),
+  );
   const results: CaptureResult[] = [];
   const first: boolean[] = [];
   for (const event of events) {
-    const made = fresh.delete(nameOf(event.projectId, event.id));
+    const made = fresh.delete(nameOf(event.projectId, event.id, event.contentHash));
     first.push(made);
     results.push({ id: event.id, duplicate: !made });
   }
@@ -90,8 +93,8 @@ export function* captureProgram(events: readonly CaptureInput[], now: number): P
   return results;
 }
 
-function nameOf(projectId: string, id: string): string {
-  return `${projectId}\u0000${id}`;
+function nameOf(projectId: string, id: string, contentHash: string): string {
+  return [projectId, id, contentHash].join("\u0000");
 }
 
 function eventsJson(events: readonly CaptureInput[], now: number): string {
@@ -131,7 +134,9 @@ function firstRefusal(
     if (first[index]) continue;
     const found = existing[index]!;
     if (found.contentHash === event.contentHash) continue;
-    if (found.contentHash !== undefined) return new EventMismatchError(event.id);
+    const isLater = (other: CaptureInput, place: number): boolean =>
+      place > index && first[place]! && other.id === event.id && other.projectId === event.projectId;
+    if (found.contentHash !== undefined && !events.some(isLater)) return new EventMismatchError(event.id);
     return new RevisionConflictError(event.subject!, event.revision!);
   }
   return undefined;

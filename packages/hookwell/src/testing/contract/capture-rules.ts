@@ -126,6 +126,19 @@ export function captureRules(rule: Rule): void {
     },
   );
 
+  rule("inside one batch: an id whose first event is refused is not saved by its second", async (t) => {
+    const revision = { subject: "user:1", revision: 1 };
+    await t.capture(t.event("evt_1", revision));
+    const [bad, good] = [t.event("evt_2", revision), t.event("evt_2", { contentHash: "other" })];
+    await refused("revision_conflict", () => t.capture(bad, good));
+    await refused("event_mismatch", () => t.capture(good, bad));
+    await refused("revision_conflict", () => t.capture(t.event("evt_3"), bad, good, bad));
+    same(
+      (await t.store.listEvents({}, { limit: 10 })).items.map((event) => event.id),
+      ["evt_1"],
+    );
+  });
+
   rule("the error is that of the first refused event of the batch", async (t) => {
     const revision = { subject: "user:1", revision: 1 };
     await t.capture(t.event("evt_1"), t.event("evt_2", revision));
