@@ -104,10 +104,10 @@ export class Dispatcher {
     const drafts = await this.#draft(events, round);
     await this.#enrich(drafts, round);
     const items = new Map<string, { readonly type: string; readonly item: DispatchItem }>();
-    for (const { projectId, id, type, fannedOut } of events) {
-      if (!fannedOut) continue;
-      const item = { projectId, id, bodies: [], deliveries: [] };
-      items.set(keyText(item), { type, item });
+    for (const event of events) {
+      const { projectId, id, type } = event;
+      if (!event.fannedOut || round.broken.has(event)) continue;
+      items.set(keyText(event), { type, item: { projectId, id, bodies: [], deliveries: [] } });
     }
     for (const draft of drafts) {
       const { event } = draft;
@@ -136,7 +136,8 @@ export class Dispatcher {
 
   /** Matches all events in one query. Those whose deliveries capture made need nothing. */
   async #draft(events: readonly EventRecord[], { broken }: Round): Promise<Draft[]> {
-    const own = events.filter((event) => !event.fannedOut);
+    for (const event of events) if (event.damage) broken.set(event, new Error(event.damage));
+    const own = events.filter((event) => !event.fannedOut && !broken.has(event));
     if (own.length === 0) return [];
     const matches = await this.#config.store.matchSubscriptions(
       own.map(({ projectId, tenantId, audience, type }) => ({

@@ -37,6 +37,8 @@ export interface EventRecord extends EventKey {
   /** Why the last try failed. */
   readonly error?: string;
   readonly dispatchedAt?: Date;
+  /** Why the stored row cannot be read whole; such an event is not dispatched, but put off and parked. */
+  readonly damage?: string;
 }
 
 /** What became of an event, derived from its deliveries. */

@@ -10,6 +10,8 @@ export interface OpenStore {
   readonly store: OutboxStore;
   /** A second store object on the same data: another process. Memory: the same object. */
   again(): Promise<OutboxStore>;
+  /** One statement of somebody with access to the database. */
+  sql(text: string): Promise<void>;
   close(): Promise<void>;
 }
 
@@ -28,6 +30,10 @@ function kindOf(name: string, harness: StoreHarness, use: () => void): StoreKind
       const made = await harness.make({ now, idFunc: idFunc("end_", now, systemRandom) });
       return {
         store: made.store,
+        sql: (text) =>
+          made.transaction(async ({ adapter, tx }) => {
+            await adapter.run(tx, { text, params: [] });
+          }),
         again: async () => made.reopen?.() ?? made.store,
         close: () => made.close(),
       };
@@ -38,6 +44,12 @@ function kindOf(name: string, harness: StoreHarness, use: () => void): StoreKind
 const postgres = new PostgresHarness();
 
 export const memory = kindOf("memory", memoryHarness, () => {});
+
+/** How each SQL store calls a table. */
+export const tables: Readonly<Record<string, (name: string) => string>> = {
+  SQLite: (name) => `hookwell_${name}`,
+  PostgreSQL: (name) => `hookwell.${name}`,
+};
 
 export const kinds: readonly StoreKind[] = [
   memory,

@@ -100,6 +100,7 @@ export class World {
   readonly store: OutboxStore;
   readonly observed = new Observed();
   readonly again: () => Promise<OutboxStore>;
+  readonly sql: (text: string) => Promise<void>;
   readonly close: () => Promise<void>;
   readonly #settles: (() => Promise<void>)[];
   readonly #loops: Loops[] = [];
@@ -107,11 +108,12 @@ export class World {
   private constructor(
     time: VirtualTime,
     store: ReturnType<typeof tracked<OutboxStore>>,
-    rest: Pick<World, "again" | "close">,
+    rest: Pick<World, "again" | "sql" | "close">,
   ) {
     this.time = time;
     this.store = store.it;
     this.#settles = [store.settle];
+    this.sql = rest.sql;
     this.again = async () => this.track(await rest.again());
     this.close = async () => {
       const stopped = Promise.all(this.#loops.map((loops) => loops.stop({ graceMs: 0 })));
