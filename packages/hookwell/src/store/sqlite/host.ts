@@ -1,4 +1,4 @@
-import { type Program, runProgram, runProgramSync } from "../../adapters/seam.ts";
+import { type Program, type Row, runProgram, runProgramSync } from "../../adapters/seam.ts";
 import { ConfigurationError } from "../../model/errors.ts";
 import type { Logger } from "../../model/observe.ts";
 import type { Scope } from "../contract.ts";
@@ -68,9 +68,15 @@ export class Host {
    */
   *checkLibrary({ adapter }: AsyncScope | SyncScope): Program<void> {
     if (this.#sameLibrary.has(adapter)) return;
-    const [row] = yield statement(libraryText);
+    let rows: readonly Row[];
+    try {
+      rows = yield statement(libraryText);
+    } catch {
+      // The transaction was ended before the emit was awaited: the event is captured, and the next emit asks.
+      return;
+    }
     this.#library ??= libraryOf(this.#open);
-    if (row?.library !== this.#library)
+    if (rows[0]?.library !== this.#library)
       throw new ConfigurationError(
         "The application's SQLite connection and the store's use two copies of the SQLite library. In one process these do not see each other's locks and would lose writes. Open the store with the application's driver: sqliteStore({ path, open: (path, options) => new Database(path, options) }) for better-sqlite3, or use node:sqlite in both.",
         "two_sqlite_libraries",

@@ -28,6 +28,8 @@ export interface Look {
   readonly inactive: readonly Claim[];
   /** Rows whose body or endpoint version is missing or damaged. */
   readonly unreadable: readonly Claim[];
+  /** An endpoint is sealed with a key that this process has not: nothing is sent, all are given back. */
+  readonly missingKey?: EncryptionKeyError;
 }
 
 /** Reads claimed rows as they are after the claim was committed. A row that was cancelled since is left out. */
@@ -41,18 +43,28 @@ export function lookAt(
   const deliveries: Delivery[] = [];
   const inactive: Claim[] = [];
   const unreadable: Claim[] = [];
+  const claims: Claim[] = [];
+  let missingKey: EncryptionKeyError | undefined;
   for (const row of connection.all(lookText, [JSON.stringify(ids)])) {
     const leaseToken = optionalText(row.lease_token);
     if (!leaseToken?.startsWith(`${token}.`)) continue;
     const claim = { id: text(row.id), leaseToken };
     const status = optionalText(row.subscription_status);
     if (status !== undefined && status !== "active") inactive.push(claim);
-    else {
-      const delivery = endpoints.delivery(row, now);
-      if (delivery) deliveries.push(delivery);
-      else unreadable.push(claim);
+    else if (!missingKey) {
+      try {
+        const delivery = endpoints.delivery(row, now);
+        if (delivery) deliveries.push(delivery);
+        else unreadable.push(claim);
+      } catch (error) {
+        if (!(error instanceof EncryptionKeyError)) throw error;
+        missingKey = error;
+      }
     }
+    claims.push(claim);
   }
+  // A process without the key must not spend attempts that another one could use.
+  if (missingKey) return { deliveries: [], inactive: claims, unreadable: [], missingKey };
   return { deliveries, inactive, unreadable };
 }
 
@@ -101,13 +113,21 @@ export class Endpoints {
     try {
       endpoint = runProgramSync(readEndpoint(this.#ring(), id), this.#connection.run);
     } catch (error) {
-      // The ring was checked, so this text alone does not open.
+      if (error instanceof EncryptionKeyError && this.#lacksKey(id)) throw error;
+      // The ring has its key, so this text alone does not open.
       if (!isDamage(error)) throw error;
     }
     if (endpoint) this.#cache.set(id, endpoint);
     return endpoint;
   }
+
+  #lacksKey(id: string): boolean {
+    const [row] = this.#connection.all(sealedText, [id]);
+    return row !== undefined && this.#ring().lacksKeyOf(text(row.sealed));
+  }
 }
+
+const sealedText = "SELECT sealed FROM hookwell_endpoint WHERE id = ?";
 
 function isDamage(error: unknown): boolean {
   return error instanceof EncryptionKeyError || error instanceof SyntaxError;

@@ -204,6 +204,7 @@ export class SqliteOutbox implements OutboxStore {
     if (ids.length === 0) return none;
     const look = lookAt(connection, this.#session.endpoints, ids, token, now());
     await this.#recording.giveUp(look, request.now);
+    if (look.missingKey) throw look.missingKey;
     return { deliveries: look.deliveries, cursor };
   }
 

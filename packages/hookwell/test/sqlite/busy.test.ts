@@ -1,0 +1,98 @@
+import { DatabaseSync } from "node:sqlite";
+import { Worker } from "node:worker_threads";
+import { afterEach, beforeEach, expect, test } from "vitest";
+import { StorageError } from "../../src/model/errors.ts";
+import { type SqliteOutbox, sqliteStore } from "../../src/store/sqlite/index.ts";
+import { freshSqlite } from "../support/databases.ts";
+import { deliverDue, dispatchNew, event, hostScope, own, subscription } from "./support.ts";
+
+let file: ReturnType<typeof freshSqlite>;
+let store: SqliteOutbox;
+
+beforeEach(async () => {
+  file = freshSqlite();
+  store = sqliteStore({ path: file.path, migrate: true });
+  await store.open({ withKeys: true });
+});
+
+afterEach(async () => {
+  await store.close();
+  file.drop();
+});
+
+test("field-faults I5: 50 parallel writers with dispatch, claims and outcomes going on: nobody sees SQLITE_BUSY", async () => {
+  const writers = 50;
+  const each = 6;
+  const setup = new DatabaseSync(file.path, { timeout: 5_000 });
+  setup.exec("CREATE TABLE business (id TEXT PRIMARY KEY)");
+  await store.createSubscription(own, subscription("sub_a"));
+  const delivered = new Map<string, number>();
+  let writing = true;
+  const engine = (async () => {
+    // Runs until the writers are done and nothing is left; any error of the store fails the test.
+    for (;;) {
+      const last = !writing;
+      const dispatched = await dispatchNew(store);
+      const ids = await deliverDue(store);
+      for (const id of ids) delivered.set(id, (delivered.get(id) ?? 0) + 1);
+      if (last && dispatched === 0 && ids.length === 0) return;
+    }
+  })();
+  const errors = await Promise.all(
+    Array.from({ length: writers }, (_, writer) => runWriter({ path: file.path, writer, count: each })),
+  );
+  writing = false;
+  await engine;
+  expect(errors.flat()).toEqual([]);
+  const business = setup
+    .prepare("SELECT id FROM business ORDER BY id")
+    .all()
+    .map((row) => row.id);
+  setup.close();
+  expect(business).toHaveLength(writers * each);
+  expect([...delivered.keys()].sort()).toEqual(business);
+  expect([...delivered.values()].every((times) => times === 1)).toBe(true);
+});
+
+function runWriter(data: { path: string; writer: number; count: number }): Promise<string[]> {
+  return new Promise((resolve, reject) => {
+    const worker = new Worker(new URL("./busy-writer.ts", import.meta.url), { workerData: data });
+    worker.once("message", resolve);
+    worker.once("error", reject);
+  });
+}
+
+test("field-faults I5: while the application holds the write lock, the event loop runs and the store waits for it", async () => {
+  const host = new DatabaseSync(file.path, { timeout: 5_000 });
+  host.exec("BEGIN IMMEDIATE");
+  store.captureSync(hostScope(host), [event("evt_held")]);
+  let done = false;
+  const capture = store.capture(own, [event("evt_waits")]).then(() => {
+    done = true;
+  });
+  // Reads of the store are not stopped, and see what is committed.
+  expect(await store.getEvent("evt_held", {})).toBeUndefined();
+  for (let turn = 0; turn < 50; turn++) await new Promise((resolve) => setImmediate(resolve));
+  expect(done).toBe(false);
+  host.exec("COMMIT");
+  await capture;
+  expect((await store.takeNew(["user.created"], 10, null)).map((item) => item.id)).toEqual([
+    "evt_held",
+    "evt_waits",
+  ]);
+  host.close();
+});
+
+test("a lock held beyond patience is a StorageError, and the same write succeeds afterwards", async () => {
+  const hasty = sqliteStore({ path: file.path, patienceMs: 0 });
+  await hasty.open({ withKeys: true });
+  const host = new DatabaseSync(file.path);
+  host.exec("BEGIN IMMEDIATE");
+  const refusal = await hasty.capture(own, [event("evt_1")]).catch((error: unknown) => error);
+  expect(refusal).toBeInstanceOf(StorageError);
+  expect((refusal as Error).message).toContain("is busy");
+  host.exec("ROLLBACK");
+  host.close();
+  expect(await hasty.capture(own, [event("evt_1")])).toEqual([{ id: "evt_1", duplicate: false }]);
+  await hasty.close();
+});
