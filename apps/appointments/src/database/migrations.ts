@@ -1,6 +1,7 @@
 import type { Kysely } from "kysely";
 import { type Migration, type MigrationProvider, Migrator } from "kysely/migration";
 import { databaseFailure } from "./database-failure.ts";
+import { schedulingMigration } from "./scheduling-migration.ts";
 
 type Database = Kysely<unknown>;
 
@@ -71,6 +72,7 @@ const migrations: Readonly<Record<string, Migration>> = {
         .execute();
     },
   },
+  "0004_scheduling": schedulingMigration,
 };
 
 const provider: MigrationProvider = { getMigrations: async () => ({ ...migrations }) };

@@ -1,11 +1,12 @@
 import type { Kysely, Transaction } from "kysely";
 import type { UserStatus } from "../users/user-status.ts";
+import type { SchedulingTables } from "./scheduling-tables.ts";
 
 /**
  * The application's tables, the same on SQLite and PostgreSQL: times are RFC 3339 text in UTC with
  * milliseconds (so they sort as text), truth values are 0 and 1, an absent tenant is "".
  */
-export interface AppTables {
+export interface AppTables extends SchedulingTables {
   readonly users: UsersTable;
   readonly api_keys: ApiKeysTable;
   readonly received_webhooks: ReceivedWebhooksTable;
