@@ -32,6 +32,7 @@ function subscription(id: string, changes: Partial<Subscription> = {}): Subscrip
 }
 
 describe.each(kinds)("on $name", (kind) => {
+  kind.use();
   let opened: OpenStore;
   let store: OutboxStore;
   let now: Date;

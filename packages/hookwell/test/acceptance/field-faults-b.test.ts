@@ -47,6 +47,7 @@ class Outlet implements Sender {
 }
 
 describe.each(kinds)("on $name", (kind) => {
+  kind.use();
   let opened: OpenStore;
   let store: OutboxStore;
   let now: Date;

@@ -8,6 +8,7 @@ const network = { allow: ["127.0.0.0/8"], http: true };
 const quiet = { info: () => {}, warn: () => {}, error: () => {} };
 
 describe.each(kinds)("on $name", (kind) => {
+  kind.use();
   let opened: OpenStore;
   let store: OutboxStore;
   let now: Date;

@@ -28,6 +28,8 @@ export interface Host {
   savepoint(tx: unknown, fn: (tx: unknown) => Promise<void>): Promise<void>;
   /** Opens an account. @throws when it exists */
   insert(tx: unknown, id: string): Promise<void>;
+  /** Runs SQL of the application. */
+  exec(tx: unknown, text: string): Promise<void>;
   /** Ids of the committed accounts. */
   accounts(): Promise<string[]>;
   /** Things of the client library that are no open transaction. */
@@ -44,7 +46,9 @@ export interface HostKind {
 
 export const encryptionKeys = `k1:${Buffer.alloc(32, 7).toString("base64")}`;
 export const quiet = { info: () => {}, warn: () => {}, error: () => {} };
-export const createTable = "CREATE TABLE account (id text PRIMARY KEY)";
+export const createTable = `
+CREATE TABLE account (id text PRIMARY KEY);
+CREATE TABLE card (account_id text REFERENCES account (id) DEFERRABLE INITIALLY DEFERRED)`;
 export const insertAccount = "INSERT INTO account (id) VALUES ";
 
 export interface Tables {

@@ -24,6 +24,9 @@ export function kyselyParts(db: Kysely<Tables>, store: OutboxStore): Omit<Host, 
     async insert(tx, id) {
       await (tx as Transaction<Tables>).insertInto("account").values({ id }).execute();
     },
+    async exec(tx, text) {
+      await sql.raw(text).execute(tx as Transaction<Tables>);
+    },
     accounts: async () =>
       (await db.selectFrom("account").select("id").orderBy("id").execute()).map(({ id }) => id),
     async outside() {

@@ -10,6 +10,8 @@ import { kyselyParts } from "./kysely-host.ts";
 async function postgres(): Promise<{ pool: pg.Pool; store: OutboxStore; close: () => Promise<void> }> {
   const { url, drop } = await freshPostgres();
   const pool = new pg.Pool({ connectionString: url, max: 12 });
+  // A client that is in use tells its loss by an event too, besides the error of its query.
+  pool.on("connect", (client) => client.on("error", () => {}));
   const store = postgresStore({ pool, encryptionKeys, migrate: true });
   await store.open({ withKeys: true });
   await pool.query(createTable);
@@ -57,6 +59,7 @@ export const onPg: HostKind = {
         }
       },
       insert: async (tx, id) => void (await query(tx, `${insertAccount}($1)`, [id])),
+      exec: async (tx, text) => void (await query(tx, text)),
       accounts: async () => (await pool.query("SELECT id FROM account ORDER BY id")).rows.map(({ id }) => id),
       async outside() {
         const idle = await pool.connect();

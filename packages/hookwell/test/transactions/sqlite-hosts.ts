@@ -94,6 +94,7 @@ function syncHost<Database extends SyncDatabase>(
       }
     },
     insert: async (tx, id) => void (tx as Database).prepare(`${insertAccount}(?)`).run(id),
+    exec: async (tx, text) => void (tx as Database).exec(text),
     accounts: async () =>
       (reader.prepare("SELECT id FROM account ORDER BY id").all() as { id: string }[]).map(({ id }) => id),
     async outside() {
