@@ -1,4 +1,5 @@
 import { ConfigurationError } from "../model/errors.ts";
+import { readSettings } from "../model/settings.ts";
 import type { HookwellCore } from "../publish/surface.ts";
 import { readFlags } from "./arguments.ts";
 import { type Command, exitCodesHelp } from "./command.ts";
@@ -40,6 +41,8 @@ export const serve: Command = {
   help,
   async run(args, terminal) {
     const flags = readFlags(args, { config: { type: "string" }, dev: { type: "boolean" } });
+    // Read before anything is loaded or opened; the server reads them again.
+    readSettings(terminal.environment);
     const module = await loadServer();
     const hooks = flags.config === undefined ? undefined : await loadConfig(flags.config);
     if (hooks && flags.dev)

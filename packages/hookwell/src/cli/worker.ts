@@ -5,7 +5,6 @@ import type { HookwellCore } from "../publish/surface.ts";
 import { readFlags, readPort } from "./arguments.ts";
 import { type Command, exitCodesHelp } from "./command.ts";
 import { deliveryHealth } from "./delivery-health.ts";
-import { hooksFromSettings } from "./hooks-from-settings.ts";
 import { loadConfig } from "./load-config.ts";
 import { stopOnSignal } from "./stop-on-signal.ts";
 
@@ -40,6 +39,8 @@ export const worker: Command = {
     });
     const flagPort = readPort(flags.port, "--port");
     const settings = readSettings(terminal.environment);
+    // Loaded only now, so that --help and a wrong flag need not wait for the whole library.
+    const { hooksFromSettings } = await import("./hooks-from-settings.ts");
     const own =
       flags.config === undefined ? await hooksFromSettings(settings, { dev: flags.dev }) : undefined;
     const hooks = own?.hooks ?? (await loadConfig(flags.config!));

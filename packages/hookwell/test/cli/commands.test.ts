@@ -1,0 +1,97 @@
+import { readFileSync } from "node:fs";
+import { describe, expect, test } from "vitest";
+import { runCli } from "../../src/cli/run-cli.ts";
+import { KeyRing } from "../../src/store/sealing.ts";
+import { type Finished, run as spawnAndWait } from "./processes.ts";
+
+/** The command line without a process of its own: most of what is tried here ends before anything is opened. */
+async function run(
+  args: readonly string[],
+  environment: Readonly<Record<string, string>> = {},
+): Promise<Finished> {
+  const [out, notes]: [string[], string[]] = [[], []];
+  const print = (line: string): void => void out.push(`${line}\n`);
+  const note = (line: string): void => void notes.push(`${line}\n`);
+  const code = (await runCli(args, { environment, print, note })) ?? null;
+  return { code, stdout: out.join(""), stderr: notes.join("") };
+}
+
+const commands = ["migrate", "serve", "worker", "listen", "keys generate"];
+
+describe("hookwell on the command line", () => {
+  test("--help lists every command and the exit codes; --version is the package's", async () => {
+    const help = await run(["--help"]);
+    expect(help).toMatchObject({ code: 0, stderr: "" });
+    for (const command of commands) expect(help.stdout).toContain(`  ${command} `);
+    expect(help.stdout).toContain("Exit codes");
+    expect(await spawnAndWait(["--help"])).toEqual(help);
+    const { version } = JSON.parse(readFileSync(new URL("../../package.json", import.meta.url), "utf8"));
+    expect(await run(["--version"])).toEqual({ code: 0, stdout: `${version}\n`, stderr: "" });
+  });
+
+  test.each(commands)(
+    "%s --help says how it is called, its options and its exit codes, and does nothing else",
+    async (command) => {
+      const help = await run([...command.split(" "), "--help"]);
+      expect(help).toMatchObject({ code: 0, stderr: "" });
+      expect(help.stdout).toMatch(new RegExp(`^hookwell ${command}: `));
+      expect(help.stdout).toContain("--help");
+      expect(help.stdout).toContain("Exit codes");
+      for (const line of help.stdout.split("\n")) expect(line.length).toBeLessThanOrEqual(120);
+    },
+  );
+
+  test.each([
+    [["migrat"], "hookwell migrate"],
+    [["server"], "hookwell serve"],
+    [["key", "generate"], "hookwell keys generate"],
+    [["keys"], "hookwell keys generate"],
+    [["workers"], "hookwell worker"],
+  ])("%j is no command: exit 2, and the nearest one is named", async (args, near) => {
+    const { code, stdout, stderr } = await run(args);
+    expect({ code, stdout }).toEqual({ code: 2, stdout: "" });
+    expect(stderr).toContain(`Did you mean \`${near}\`?`);
+  });
+
+  test("a process ends with the code and writes to the stream that are said here", async () => {
+    for (const args of [["migrat"], ["serve", "--prot"]])
+      expect(await spawnAndWait(args)).toEqual(await run(args));
+  });
+
+  test("what resembles nothing gets no suggestion", async () => {
+    const { code, stderr } = await run(["deploy-to-the-moon"]);
+    expect(code).toBe(2);
+    expect(stderr).not.toContain("Did you mean");
+  });
+
+  test.each([
+    [[], /hookwell <command>/],
+    [["serve", "--prot", "1"], /--prot/],
+    [["serve", "extra"], /extra/],
+    [["worker", "--port", "http"], /--port must be/],
+    [["listen", "--port", "70000"], /--port must be/],
+    [["listen", "--status", "99"], /--status must be/],
+    [["listen", "--secret", " "], /--secret must not be empty/],
+    [["migrate", "--sql", "--check"], /one of/],
+    [["migrate", "--grant"], /--grant/],
+    [["keys", "generate", "--id", "a:b"], /--id must be/],
+    [["serve", "--config", "nowhere.ts"], /no file nowhere\.ts/],
+  ])("%j is a wrong command line: exit 2 with the reason", async (args, reason) => {
+    const { code, stderr } = await run(args);
+    expect(code).toBe(2);
+    expect(stderr).toMatch(reason);
+    expect(stderr).not.toMatch(/\n\s+at /);
+  });
+
+  test("keys generate prints one entry that seals and opens, under an id that is free", async () => {
+    const first = await run(["keys", "generate"]);
+    expect(first).toMatchObject({ code: 0, stderr: "" });
+    expect(KeyRing.parse(first.stdout.trim()).newestId).toBe("k1");
+    const HOOKWELL_ENCRYPTION_KEYS = first.stdout.trim();
+    const second = await run(["keys", "generate"], { HOOKWELL_ENCRYPTION_KEYS });
+    const both = KeyRing.parse(`${second.stdout.trim()},${HOOKWELL_ENCRYPTION_KEYS}`);
+    expect(both.newestId).toBe("k2");
+    expect(both.open(KeyRing.parse(HOOKWELL_ENCRYPTION_KEYS).seal("text", "row"), "row")).toBe("text");
+    expect((await run(["keys", "generate", "--id", "2026-11"])).stdout).toMatch(/^2026-11:/);
+  });
+});
