@@ -64,6 +64,12 @@ export class KeyRing {
     return `${this.newestId}:${sealed.toString("base64")}`;
   }
 
+  /** True for a text sealed with a key that is not in the ring: it may be whole, and another process may open it. */
+  lacksKeyOf(sealed: string): boolean {
+    const colon = sealed.indexOf(":");
+    return colon > 0 && !this.#keys.has(sealed.slice(0, colon));
+  }
+
   /** @throws EncryptionKeyError when its key is not in the ring, or the text was not sealed by it for this row */
   open(sealed: string, associatedData: string): string {
     const colon = sealed.indexOf(":");

@@ -162,6 +162,30 @@ describe.each(kinds)("on $name", (kind) => {
     },
   );
 
+  test.runIf(kind.name in tables)(
+    "field-faults D4: a process that lacks a newer key says so, and spends no attempt that another one could use",
+    async () => {
+      await world.subscribe("sub_a");
+      await world.capture({ id: "evt_1" }, { id: "evt_2" });
+      await world.dispatcher().dispatchOnce();
+      const endpoint = tables[kind.name]!("endpoint");
+      await world.sql(`UPDATE ${endpoint} SET sealed = 'k9' || substr(sealed, 3)`);
+      const sender = new FakeSender(world.time);
+      world.start(sender, { store: await world.again() });
+      await world.later(200_000);
+      expect(world.observed.of("storeLost")).toEqual([
+        { loop: "deliver", error: expect.stringContaining('"k9"') },
+      ]);
+      expect((await world.deliveries()).map(({ status, attempts }) => `${status} ${attempts}`)).toEqual([
+        "pending 0",
+        "pending 0",
+      ]);
+      await world.sql(`UPDATE ${endpoint} SET sealed = 'k1' || substr(sealed, 3)`);
+      await world.advance(10_000);
+      expect(sender.sent.length).toBe(2);
+    },
+  );
+
   test("field-faults D4: an outcome that the store cannot take is left to its lease; the others are recorded", async () => {
     await world.subscribe("sub_a");
     await world.capture(...names(0, 4).map((id) => ({ id })));

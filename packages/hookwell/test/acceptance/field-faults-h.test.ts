@@ -1,10 +1,15 @@
+import pg from "pg";
 import { Webhook } from "standardwebhooks";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { HttpSender } from "../../src/send/http-sender.ts";
+import { postgresStore } from "../../src/store/postgres/index.ts";
+import { generateKey } from "../../src/store/sealing.ts";
 import { startReceiver } from "../../src/testing/receiver.ts";
 import { failing } from "../deliver/rows.ts";
 import { kinds } from "../deliver/stores.ts";
+import { VirtualTime } from "../deliver/virtual-time.ts";
 import { FakeSender, names, World } from "../deliver/world.ts";
+import { freshPostgres } from "../support/databases.ts";
 
 const network = { allow: ["127.0.0.0/8"], http: true };
 const own = { kind: "own" } as const;
@@ -261,4 +266,48 @@ describe.each(kinds)("on $name", (kind) => {
       await world.advance(1_000);
     }
   });
+});
+
+test("field-faults H7: on a pool of two, 48 slow sends hold no connection, and writes go on beside them", async () => {
+  const database = await freshPostgres();
+  const pool = new pg.Pool({ connectionString: database.url, max: 2 });
+  const observer = new pg.Client({ connectionString: database.url });
+  await observer.connect();
+  const time = new VirtualTime();
+  const store = postgresStore({
+    pool,
+    encryptionKeys: `k1:${generateKey()}`,
+    migrate: true,
+    now: time.clock,
+  });
+  await store.open({ withKeys: true });
+  const world = World.over(time, store);
+  try {
+    for (const id of names(0, 12, "sub_")) await world.subscribe(id);
+    await world.capture(...names(0, 4).map((id) => ({ id })));
+    const sender = new FakeSender(world.time, async () => {
+      await world.time.sleep(14_000);
+      return 200;
+    });
+    world.start(sender);
+    await world.advance(50);
+    expect(sender.inFlight).toBe(48);
+    for (let second = 0; second < 5; second++) {
+      expect({ idle: pool.idleCount, waiting: pool.waitingCount }).toEqual({ idle: 2, waiting: 0 });
+      const { rows } = await observer.query(
+        "SELECT count(*)::int AS open FROM pg_stat_activity WHERE datname = current_database() AND state LIKE 'idle in transaction%'",
+      );
+      expect(rows).toEqual([{ open: 0 }]);
+      await world.capture({ id: `evt_beside_${second}` });
+      await world.store.updateSubscription(own, "sub_0000", { description: `edit ${second}` }, {});
+      await world.advance(1_000);
+    }
+    await world.advance(40_000);
+    expect(sender.sent.length).toBe(9 * 12);
+  } finally {
+    await world.close();
+    await observer.end();
+    await pool.end();
+    await database.drop();
+  }
 });

@@ -130,6 +130,12 @@ export class World {
     return new World(time, tracked(opened.store), opened);
   }
 
+  /** Over a store that the test made itself, on `time`. */
+  static over(time: VirtualTime, store: OutboxStore): World {
+    const missing = (): Promise<never> => Promise.reject(new Error("not of this world"));
+    return new World(time, tracked(store), { again: missing, sql: missing, close: () => store.close() });
+  }
+
   /** Counts the calls of an object, so that `settle` waits for them. */
   track<T extends object>(target: T): T {
     const { it, settle } = tracked(target);

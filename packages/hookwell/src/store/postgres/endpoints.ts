@@ -39,6 +39,16 @@ export function openEndpoint(keys: KeyRing, id: string, url: string, sealed: str
   return { id, url, headers: content.headers, secrets };
 }
 
+/** Undefined for a version that somebody damaged. */
+function openWhole(keys: KeyRing, id: string, url: string, sealed: string): Endpoint | undefined {
+  try {
+    return openEndpoint(keys, id, url, sealed);
+  } catch (error) {
+    if (keys.lacksKeyOf(sealed)) throw error;
+    return undefined;
+  }
+}
+
 const texts = textsFor(
   (s) => `SELECT e.id, e.url, e.sealed
 FROM ${s}.endpoint e
@@ -56,7 +66,7 @@ export class EndpointBook {
     this.#keys = keys;
   }
 
-  /** Versions by id; one that is no longer stored is left out. */
+  /** Versions by id; one that is no longer stored, or damaged, is left out. @throws EncryptionKeyError for a key that is missing here */
   async get(ids: ReadonlySet<string>): Promise<ReadonlyMap<string, Endpoint>> {
     const unknown = [...ids].filter((id) => !this.#known.has(id));
     if (unknown.length > 0) {
@@ -64,11 +74,10 @@ export class EndpointBook {
         text: texts(this.#db.schema),
         params: [JSON.stringify(unknown)],
       });
-      for (const row of rows)
-        this.#known.set(
-          text(row, "id"),
-          openEndpoint(this.#keys(), text(row, "id"), text(row, "url"), text(row, "sealed")),
-        );
+      for (const row of rows) {
+        const endpoint = openWhole(this.#keys(), text(row, "id"), text(row, "url"), text(row, "sealed"));
+        if (endpoint) this.#known.set(endpoint.id, endpoint);
+      }
     }
     const found = new Map<string, Endpoint>();
     for (const id of ids) {

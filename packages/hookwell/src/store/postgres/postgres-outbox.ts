@@ -46,6 +46,7 @@ import { Database } from "./database.ts";
 import { cancelDelivery, enqueueDelivery, getDelivery, listAttempts, retryDelivery } from "./deliveries.ts";
 import { dispatchEvents, failDispatch, matchSubscriptions, releaseEvent, takeNew } from "./dispatch.ts";
 import { EndpointBook } from "./endpoints.ts";
+import { lastLook } from "./last-look.ts";
 import { Notices } from "./listen.ts";
 import { getEvent, listDeliveries, listEvents, listSubscriptions } from "./lists.ts";
 import { loadDeliveries } from "./loading.ts";
@@ -209,7 +210,9 @@ export class PostgresOutbox implements OutboxStore {
   async claim(request: ClaimRequest): Promise<ClaimResult> {
     const claimed = await claimRows(this.#db, request);
     const [deliveries] = await Promise.all([
-      claimed.rows.length > 0 ? this.#lastLook(claimed.rows, request.now) : [],
+      claimed.rows.length > 0
+        ? lastLook(this.#db, this.#endpoints, claimed.rows, this.#now(request.now), this.#logger)
+        : [],
       claimed.empty.length > 0 ? this.#sleep(claimed.empty, claimed.now) : undefined,
     ]);
     return { deliveries, cursor: claimed.cursor };
@@ -360,28 +363,6 @@ export class PostgresOutbox implements OutboxStore {
     throw new EncryptionKeyError(
       "A PostgreSQL store keeps secrets and headers sealed and was given no encryption key; make one with `hookwell keys generate` and set HOOKWELL_ENCRYPTION_KEYS to it in every process (k1:<key>).",
     );
-  }
-
-  /** What was claimed, read after the claim was committed. Rows whose subscription was stopped are given back. */
-  async #lastLook(
-    rows: readonly { readonly id: string; readonly leaseToken: string }[],
-    now: Now,
-  ): Promise<Delivery[]> {
-    const tokens = new Map(rows.map(({ id, leaseToken }) => [id, leaseToken]));
-    const loaded = await loadDeliveries(this.#db, this.#endpoints, [...tokens.keys()], this.#now(now));
-    // A row cancelled since the claim has lost its token.
-    const ours = loaded.filter(({ delivery }) => delivery.leaseToken === tokens.get(delivery.id));
-    const stopped = ours.filter(
-      ({ subscriptionStatus: status }) => status !== undefined && status !== "active",
-    );
-    if (stopped.length > 0)
-      await recordOutcomes(
-        this.#db,
-        stopped.map(({ delivery: { id } }) => ({ kind: "released", id, leaseToken: tokens.get(id)! })),
-        this.#now(now),
-        this.#logger,
-      );
-    return ours.filter((item) => !stopped.includes(item)).map(({ delivery }) => delivery);
   }
 
   /** Only saves work for the next claims, so a failure must not take away what this one got. */
