@@ -3,7 +3,12 @@ import type { Logger } from "../model/observe.ts";
 import type { Settings } from "../model/settings.ts";
 import { createHookwell } from "../publish/create-hookwell.ts";
 import type { HookwellCore } from "../publish/surface.ts";
-import { developmentNetwork, type NetworkOptions, parseNetworkList } from "../send/address-guard.ts";
+import {
+  AddressGuard,
+  developmentNetwork,
+  type NetworkOptions,
+  parseNetworkList,
+} from "../send/address-guard.ts";
 import { type OpenedStore, storeFromEnvironment } from "./store-from-environment.ts";
 
 /** An instance that is set up by the environment alone: it has no catalogue, so it takes every valid type. */
@@ -26,6 +31,8 @@ export async function hooksFromSettings(
     allow: [...((dev && developmentNetwork.allow) || []), ...parseNetworkList(settings.allowNetworks ?? "")],
     http: dev,
   };
+  // Throws for a network that is none, before a directory is made or a database touched.
+  new AddressGuard(network);
   const opened = await storeFromEnvironment(settings, { logger });
   const hooks = createHookwell({
     store: opened.store,
