@@ -5,7 +5,7 @@ import { EncryptionKeyError } from "../../src/model/errors.ts";
 import { KeyRing } from "../../src/store/sealing.ts";
 import { generateKey, type SqliteOutbox, sqliteStore } from "../../src/store/sqlite/index.ts";
 import { freshSqlite } from "../support/databases.ts";
-import { dispatchNew, event, listeningLogger, own, subscription } from "./support.ts";
+import { deliverDue, dispatchNew, event, listeningLogger, own, subscription } from "./support.ts";
 
 let file: ReturnType<typeof freshSqlite>;
 const stores: SqliteOutbox[] = [];
@@ -78,6 +78,21 @@ test("bad input: a wrong encryption key is refused at open, and by a claim befor
   const { items } = await store.listDeliveries({}, { limit: 10 });
   expect(items.map((item) => item.attempts)).toEqual([0]);
   expect(await store.getSubscription("sub_b", {})).toBeUndefined();
+});
+
+test("a running process that lacks a newer key gives rows back unspent, says so, and another one sends them", async () => {
+  const [k1, k2] = [generateKey(), generateKey()];
+  const old = make({ encryptionKeys: `k1:${k1}` });
+  await old.open({ withKeys: true });
+  const rotated = make({ encryptionKeys: `k2:${k2},k1:${k1}` });
+  await rotated.createSubscription(own, subscription("sub_a"));
+  await rotated.capture(own, [event("evt_1")]);
+  await dispatchNew(rotated);
+  await expect(old.claim({ now: null, limit: 5, leaseMs: 30_000 })).rejects.toThrow(/key "k2"/);
+  await expect(old.open({ withKeys: true })).rejects.toThrow(EncryptionKeyError);
+  expect(await deliverDue(rotated)).toEqual(["evt_1"]);
+  const { items } = await rotated.listDeliveries({}, { limit: 5 });
+  expect(items.map((item) => [item.status, item.attempts])).toEqual([["delivered", 1]]);
 });
 
 test("capture and management that touches no secret need no key", async () => {

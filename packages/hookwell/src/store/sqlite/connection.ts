@@ -18,6 +18,10 @@ export type { SqliteValue };
 const defaultPatienceMs = 30_000;
 const longestWaitMs = 25;
 const cachedStatements = 300;
+/** A read that meets a lock waits so often, so many ms each time. */
+const mostReadWaits = 40;
+const readWaitMs = 5;
+const pause = new Int32Array(new SharedArrayBuffer(4));
 
 /**
  * Hookwell's own connection to the file. It never waits inside SQLite (busy timeout 0): a synchronous wait would
@@ -29,6 +33,7 @@ export class Connection {
   readonly #random: Random;
   readonly #statements = new Map<string, SqliteStatement>();
   #database: SqliteHandle | undefined;
+  #writing = false;
 
   /** Opens further connections with the same copy of SQLite. */
   readonly openHandle: OpenSqlite;
@@ -76,8 +81,7 @@ export class Connection {
 
   #useWal(): void {
     const [row] = this.all("PRAGMA journal_mode");
-    if (row?.journal_mode !== "wal" && this.path !== ":memory:")
-      this.#open().exec("PRAGMA journal_mode = WAL");
+    if (row?.journal_mode !== "wal" && this.path !== ":memory:") this.script("PRAGMA journal_mode = WAL");
   }
 
   close(): void {
@@ -88,10 +92,15 @@ export class Connection {
 
   /** Runs one statement and answers its rows. Outside of {@link write} it sees what is committed now. */
   all(text: string, params: readonly SqliteValue[] = []): Row[] {
-    try {
-      return rowsOf(this.#prepare(text), params) as Row[];
-    } catch (error) {
-      throw storageError(error, this.path);
+    for (let waits = 0; ; waits++) {
+      try {
+        return rowsOf(this.#prepare(text), params) as Row[];
+      } catch (error) {
+        if (this.#writing || waits === mostReadWaits || !isBusy(error)) throw storageError(error, this.path);
+        // A reader is stopped only while another process opens the file first or closes it last. That never
+        // waits for this process, so waiting here, without giving way, ends.
+        Atomics.wait(pause, 0, 0, readWaitMs);
+      }
     }
   }
 
@@ -114,16 +123,25 @@ export class Connection {
    */
   async write<T>(work: () => T): Promise<T> {
     return this.#patiently(() => {
-      this.all("BEGIN IMMEDIATE");
+      this.#writing = true;
       try {
-        const result = work();
-        this.all("COMMIT");
-        return result;
-      } catch (error) {
-        this.#rollback();
-        throw error;
+        return this.#transaction(work);
+      } finally {
+        this.#writing = false;
       }
     });
+  }
+
+  #transaction<T>(work: () => T): T {
+    this.all("BEGIN IMMEDIATE");
+    try {
+      const result = work();
+      this.all("COMMIT");
+      return result;
+    } catch (error) {
+      this.#rollback();
+      throw error;
+    }
   }
 
   #rollback(): void {
