@@ -1,16 +1,19 @@
 import { spawn } from "node:child_process";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { fileURLToPath } from "node:url";
-import pg from "pg";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { createHookwell } from "hookwell";
 import { postgresStore } from "hookwell/postgres";
 import { sqliteStore } from "hookwell/sqlite";
 import { startReceiver } from "hookwell/testing";
+import pg from "pg";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { freshPostgres, freshSqlite } from "../support/databases.ts";
 import { type CrashOrder, crashPoints } from "./order.ts";
 
 const rounds = 20;
+const compileCache = join(tmpdir(), "hookwell-crash-compile-cache");
 const child = fileURLToPath(new URL("child.ts", import.meta.url));
 const keys = `k1:${Buffer.alloc(32, 7).toString("base64")}`;
 const network = { allow: ["127.0.0.0/8"], http: true };
@@ -18,7 +21,7 @@ const network = { allow: ["127.0.0.0/8"], http: true };
 /** Runs one life until it reports its point, kills it there with SIGKILL, and waits until it is gone. */
 function live(order: CrashOrder): Promise<string> {
   const process_ = spawn(process.execPath, ["--conditions=@hookwell/source", "--no-warnings", child], {
-    env: { ...process.env, CRASH_ORDER: JSON.stringify(order) },
+    env: { ...process.env, NODE_COMPILE_CACHE: compileCache, CRASH_ORDER: JSON.stringify(order) },
     stdio: ["ignore", "pipe", "pipe"],
   });
   let output = "";
@@ -53,7 +56,13 @@ async function sqliteWorld(receiver: string): Promise<World> {
   await hooks.close();
   const db = new DatabaseSync(path);
   db.exec("CREATE TABLE thing (id TEXT PRIMARY KEY)");
-  const ids = (sql: string) => Promise.resolve(db.prepare(sql).all().map((row) => String(row.id)));
+  const ids = (sql: string) =>
+    Promise.resolve(
+      db
+        .prepare(sql)
+        .all()
+        .map((row) => String(row.id)),
+    );
   return {
     address: path,
     things: () => ids("SELECT id FROM thing ORDER BY id"),
@@ -86,20 +95,23 @@ async function postgresWorld(receiver: string): Promise<World> {
   };
 }
 
-describe.each([
-  ["sqlite", sqliteWorld],
-  ["postgres", postgresWorld],
-] as const)("processes killed with SIGKILL on %s", (store, makeWorld) => {
+/** The promise of the crash tests, on one store. */
+export function crashSuite(store: "sqlite" | "postgres"): void {
+  describe(`processes killed with SIGKILL on ${store}`, () => lives(store));
+}
+
+function lives(store: "sqlite" | "postgres"): void {
+  const makeWorld = store === "sqlite" ? sqliteWorld : postgresWorld;
   let receiver: Awaited<ReturnType<typeof startReceiver>>;
   let world: World;
-  let lives = 0;
+  let lived = 0;
   const expected: string[] = [];
   const order = (point: CrashOrder["point"], thing: string): CrashOrder => ({
     store,
     address: world.address,
     point,
     thing,
-    clockOffsetMs: ++lives * 3_600_000,
+    clockOffsetMs: ++lived * 3_600_000,
     ...(store === "postgres" ? { encryptionKeys: keys } : {}),
   });
 
@@ -146,6 +158,8 @@ describe.each([
     const sent = receiver.requests.length;
     await live(order("drain", ""));
     expect(receiver.requests.length, "a delivered row is not sent again").toBe(sent);
-    console.log(`${store}: ${lives} lives, ${expected.length} committed, 0 lost, ${sent - wanted.length} repeats`);
+    console.log(
+      `${store}: ${lived} lives, ${expected.length} committed, 0 lost, ${sent - wanted.length} repeats`,
+    );
   });
-});
+}
