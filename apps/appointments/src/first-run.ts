@@ -1,5 +1,6 @@
 import { firstAdminKey } from "@hookwell/server";
 import type { AppDatabase, AppTransaction } from "./database/schema.ts";
+import { inTransaction } from "./database/transaction-guard.ts";
 import { uniqueViolation } from "./database/unique-violation.ts";
 import type { AppHooks } from "./hooks.ts";
 import { ensureKey } from "./keys/api-keys.ts";
@@ -43,7 +44,7 @@ export async function firstRun(deps: FirstRunDeps, given: string | undefined): P
 
 async function ensureAdmin(deps: FirstRunDeps, key: string | undefined): Promise<User> {
   const once = (): Promise<User> =>
-    deps.db.transaction().execute(async (trx) => {
+    inTransaction(deps.db, async (trx) => {
       const admin = (await firstAdmin(trx)) ?? (await createAdmin(deps, trx));
       if (key !== undefined) await ensureKey(trx, deps, { userId: admin.id, name: "First admin key", key });
       return admin;

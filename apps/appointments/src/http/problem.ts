@@ -8,13 +8,19 @@ export interface FieldProblem {
 const problems = {
   validation_failed: { status: 400, title: "The request is not valid" },
   unauthenticated: { status: 401, title: "A valid API key is needed" },
+  forbidden: { status: 403, title: "Not allowed" },
   not_found: { status: 404, title: "Not found" },
   conflict: { status: 409, title: "Conflict with the present state" },
   email_taken: { status: 409, title: "The e-mail address is taken" },
+  slot_unavailable: { status: 409, title: "The time is not available" },
+  gone: { status: 410, title: "No longer usable" },
   payload_too_large: { status: 413, title: "The request is too large" },
   unsupported_media_type: { status: 415, title: "The request must be JSON" },
+  too_many_requests: { status: 429, title: "Too many requests" },
   internal: { status: 500, title: "Something went wrong" },
+  change_not_recorded: { status: 500, title: "The change could not be recorded" },
   event_not_captured: { status: 503, title: "The change could not be recorded" },
+  calendar_unreachable: { status: 503, title: "A calendar cannot be reached" },
 } as const;
 
 export type ProblemCode = keyof typeof problems;

@@ -1,5 +1,6 @@
 import { verify, verifyBodySignature } from "hookwell";
 import type { AppDatabase, ReceivedWebhooksTable } from "../database/schema.ts";
+import { inTransaction } from "../database/transaction-guard.ts";
 
 /** Rows kept for each receiver; older ones go. */
 const kept = 1_000;
@@ -34,7 +35,7 @@ export function receivedWebhooks({ db, now, newId }: ReceivedWebhooksDeps): Rece
         ? ""
         : "x-hookwell-signature is missing or was not made with this secret over this body";
       const webhookId = header("webhook-id");
-      return await db.transaction().execute(async (trx) => {
+      return await inTransaction(db, async (trx) => {
         // Only what was verified counts as seen: otherwise anybody could make a real webhook look like a repeat.
         const seen = await trx
           .selectFrom("received_webhooks")

@@ -1,5 +1,6 @@
 import type { SubscriptionRecord } from "hookwell";
 import type { AppDatabase, AppTransaction } from "../database/schema.ts";
+import { inTransaction } from "../database/transaction-guard.ts";
 import type { AppHooks } from "../hooks.ts";
 import type { User } from "../users/user.ts";
 import type { ReceiverSecrets } from "./receiver-secrets.ts";
@@ -37,7 +38,7 @@ export async function keepReceiverSubscriptions(
     if (subscription === undefined) continue;
     const url = receiverUrl(origin, receiver.name);
     if (secrets.get(receiver.name) === undefined)
-      await db.transaction().execute(async (trx) => {
+      await inTransaction(db, async (trx) => {
         await hooks.subscriptions.delete(subscription.id, { tx: trx });
         await create(deps, trx, receiver, admin);
       });

@@ -1,4 +1,5 @@
 import type { AppDatabase, AppTransaction } from "../database/schema.ts";
+import { inTransaction } from "../database/transaction-guard.ts";
 import { uniqueViolation } from "../database/unique-violation.ts";
 import { notFound, ProblemError } from "../http/problem.ts";
 import { refuseTaken } from "./taken.ts";
@@ -34,9 +35,6 @@ export interface UserChangeCalls {
 export function userChanges(deps: UserChangesDeps): UserChangeCalls {
   const { db, dialect, outlets } = deps;
 
-  const inTransaction = <T>(work: (trx: AppTransaction) => Promise<T>): Promise<T> =>
-    db.transaction().execute(work);
-
   async function emit(trx: AppTransaction, caller: Caller, changes: readonly Change[]): Promise<void> {
     const actor = { type: "api_key", id: caller.keyId };
     const emissions = changes.flatMap(({ before, after }) => {
@@ -55,7 +53,7 @@ export function userChanges(deps: UserChangesDeps): UserChangeCalls {
     at: (index: number) => string,
   ): Promise<User[]> {
     const created = users.map((user, index) => newUser(caller, user, at(index)));
-    return inTransaction(async (trx) => {
+    return inTransaction(db, async (trx) => {
       await refuseTaken(trx, created, at);
       await trx.insertInto("users").values(created.map(toRow)).execute();
       await emit(
@@ -103,7 +101,7 @@ export function userChanges(deps: UserChangesDeps): UserChangeCalls {
     },
 
     change(caller, id, plan) {
-      return inTransaction(async (trx) => {
+      return inTransaction(db, async (trx) => {
         const before = await lockUser(trx, dialect, id);
         if (before === undefined || !canSee(caller, before)) throw notFound("user", id);
         const planned = { ...before, ...plan(before) };
@@ -127,7 +125,7 @@ export function userChanges(deps: UserChangesDeps): UserChangeCalls {
     },
 
     remove(caller, id) {
-      return inTransaction(async (trx) => {
+      return inTransaction(db, async (trx) => {
         const before = await lockUser(trx, dialect, id);
         if (before === undefined || !canManage(caller, before)) throw notFound("user", id);
         if (before.id === caller.user.id) throw ownAccount("delete");
