@@ -21,6 +21,8 @@ export interface LoopsConfig extends DeliveryLoopConfig {
 }
 
 const maintenanceMs = 60_000;
+const moreMs = 100;
+const cancelledMs = 2_000;
 const maintenanceBatch = 1_000;
 /** How long senders get to heed an abort, and a store that fails to take the last outcomes. */
 const abandonMs = 1_000;
@@ -154,7 +156,9 @@ export class Loops {
           });
           callFailureHook(failureHook, delivery, observe);
         }
-        pause = done.more ? 100 : maintenanceMs * (0.8 + 0.4 * random());
+        // Rows in a worker's hands were left alone, and may be given back any moment: another look soon.
+        const again = done.more ? moreMs : done.cancelled > 0 ? cancelledMs : maintenanceMs;
+        pause = again * (0.8 + 0.4 * random());
       } catch (error) {
         pause = Math.max(health.failed(error), 1_000);
       }

@@ -89,7 +89,7 @@ describe.each(kinds)("on $name", (kind) => {
     );
     const abandoned: string[] = [];
     world.start(sender, { failureHook: ({ eventId }) => abandoned.push(eventId) });
-    await world.advance(2_000);
+    await world.advance(6_000);
     // The lane's first four were under way together.
     const asked = sender.to("sub_gone").length;
     expect(asked).toBe(4);
