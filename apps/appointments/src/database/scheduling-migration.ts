@@ -55,6 +55,7 @@ export const schedulingMigration: Migration = {
       user_id: "text",
       role: "text",
       priority: "integer",
+      position: "integer",
     })
       .addPrimaryKeyConstraint("event_type_hosts_pk", ["event_type_id", "user_id"])
       .execute();
@@ -125,6 +126,7 @@ export const schedulingMigration: Migration = {
       user_id: "text",
       role: "text",
       priority: "integer",
+      position: "integer",
     })
       .addPrimaryKeyConstraint("scheduling_invitation_hosts_pk", ["invitation_id", "user_id"])
       .execute();

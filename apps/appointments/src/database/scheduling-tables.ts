@@ -65,6 +65,8 @@ export interface EventTypeHostsTable {
   readonly role: HostRole;
   /** Lower comes first. */
   readonly priority: number;
+  /** Order of those with the same priority. */
+  readonly position: number;
 }
 
 export interface QuestionsTable {
@@ -137,6 +139,7 @@ export interface SchedulingInvitationHostsTable {
   readonly user_id: string;
   readonly role: HostRole;
   readonly priority: number;
+  readonly position: number;
 }
 
 export interface SchedulingInvitationTokensTable {
