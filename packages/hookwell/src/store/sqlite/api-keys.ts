@@ -12,7 +12,7 @@ INSERT INTO hookwell_api_key (id, hash, name, scopes, project_id, created_at, ex
 VALUES (?, ?, ?, ?, ?, ?, ?, ?)
 ON CONFLICT DO NOTHING
 RETURNING id`;
-export const findKeyText = `SELECT ${columns} FROM hookwell_api_key k WHERE k.hash = ?`;
+const findKeyText = `SELECT ${columns} FROM hookwell_api_key k WHERE k.hash = ?`;
 
 /** Inside a write. @throws DuplicateIdError */
 export function createApiKey(connection: Connection, key: ApiKeyRecord & { readonly hash: string }): void {
@@ -45,7 +45,7 @@ export function deleteApiKey(connection: Connection, id: string): boolean {
   return connection.all("DELETE FROM hookwell_api_key WHERE id = ? RETURNING id", [id]).length > 0;
 }
 
-export const keyListing: Listing = {
+const keyListing: Listing = {
   columns,
   from: "hookwell_api_key k INDEXED BY hookwell_api_key_list",
   joins: "",

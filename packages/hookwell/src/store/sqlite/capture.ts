@@ -14,7 +14,7 @@ const captureVariant = "";
 
 // The first statement is a write: in a transaction that began DEFERRED it waits for the lock like any write,
 // where a read first could only fail later. It is also the only one of an ordinary capture.
-export const insertEventsText = `
+const insertEventsText = `
 INSERT INTO hookwell_event (project_id, id, type, tenant_id, subject, revision, actor, audience, occurred_at,
   captured_at, content_hash, route, fanned_out, state, due_at, tries, data)
 SELECT value ->> 'project', value ->> 'id', value ->> 'type', value ->> 'tenant', value ->> 'subject',
@@ -26,7 +26,7 @@ ORDER BY key
 ON CONFLICT DO NOTHING
 RETURNING seq, project_id, id, content_hash`;
 
-export const existingEventsText = `
+const existingEventsText = `
 SELECT j.key AS place, e.content_hash, e.state, e.fanned_out
 FROM json_each(?) j
 LEFT JOIN hookwell_event e INDEXED BY hookwell_event_key ON e.id = j.value ->> 'id' AND e.project_id = j.value ->> 'project'

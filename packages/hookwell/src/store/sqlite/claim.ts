@@ -12,7 +12,7 @@ SELECT EXISTS (SELECT 1 FROM hookwell_lane INDEXED BY hookwell_lane_ready WHERE 
   OR EXISTS (SELECT 1 FROM hookwell_lane INDEXED BY hookwell_lane_waiting
     WHERE ready = 0 AND held = 0 AND next_due <= ?) AS work`;
 
-export const wakeDueText = `
+const wakeDueText = `
 UPDATE hookwell_lane SET ready = 1, next_due = NULL
 WHERE subscription_id IN (
   SELECT subscription_id FROM hookwell_lane INDEXED BY hookwell_lane_waiting
@@ -20,28 +20,28 @@ WHERE subscription_id IN (
 
 const readyLanes = `SELECT subscription_id FROM hookwell_lane INDEXED BY hookwell_lane_ready
 WHERE ready = 1 AND held = 0`;
-export const lanesAfterText = `${readyLanes} AND subscription_id > ? ORDER BY subscription_id LIMIT ?`;
-export const lanesUpToText = `${readyLanes} AND subscription_id > ? AND subscription_id <= ?
+const lanesAfterText = `${readyLanes} AND subscription_id > ? ORDER BY subscription_id LIMIT ?`;
+const lanesUpToText = `${readyLanes} AND subscription_id > ? AND subscription_id <= ?
 ORDER BY subscription_id LIMIT ?`;
 
-export const dueRowsText = `
+const dueRowsText = `
 SELECT id, due_at FROM hookwell_delivery INDEXED BY hookwell_delivery_pending
 WHERE subscription_id = ? AND status = 'pending' AND due_at <= ? AND (due_at, id) > (?, ?)
 ORDER BY due_at, id LIMIT ?`;
 
 // The end of a Retry-After is never passed over: next_due is not before hold_until.
-export const sleepText = `
+const sleepText = `
 UPDATE hookwell_lane SET ready = 0, next_due = (
   SELECT due_at FROM hookwell_delivery INDEXED BY hookwell_delivery_pending
   WHERE subscription_id = ? AND status = 'pending' ORDER BY due_at LIMIT 1)
 WHERE subscription_id = ?`;
 
-export const leaseText = `
+const leaseText = `
 UPDATE hookwell_delivery INDEXED BY hookwell_delivery_id
 SET lease_token = ?, lease_until = ?, due_at = ?, attempts = attempts + 1
 WHERE id = ?`;
 
-export interface ClaimedRows {
+interface ClaimedRows {
   /** In the order of the turns. */
   readonly ids: readonly string[];
   readonly cursor: string;

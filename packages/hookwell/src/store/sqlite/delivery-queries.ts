@@ -7,7 +7,7 @@ import { optionalName, optionalText, text } from "./rows.ts";
 import { onHost } from "./subscription-queries.ts";
 import { isVisible } from "./subscription-rows.ts";
 
-export const getDeliveryText = `
+const getDeliveryText = `
 SELECT ${recordColumns}, s.tenant_id AS subscription_tenant, s.owner_id AS subscription_owner, b.bytes,
   coalesce(n.url, o.url) AS url
 FROM hookwell_delivery d ${recordJoins}
@@ -40,10 +40,10 @@ export function getDelivery(
   };
 }
 
-export const attemptsText = `
+const attemptsText = `
 SELECT round, number, started_at, duration_ms, status_code, error_code, error, response_excerpt
 FROM hookwell_attempt WHERE delivery_id = ? ORDER BY round, number`;
-export const successText = `
+const successText = `
 SELECT round, attempts AS number, last_started_at AS started_at, last_duration_ms AS duration_ms,
   last_status_code AS status_code
 FROM hookwell_delivery WHERE id = ? AND last_started_at IS NOT NULL`;
@@ -58,7 +58,7 @@ const ofSubscription = "EXISTS (SELECT 1 FROM hookwell_subscription f WHERE f.id
 const ofEvent =
   "EXISTS (SELECT 1 FROM hookwell_event f WHERE f.id = d.event_id AND f.project_id = d.project_id AND";
 
-export function deliveryListing(filter: DeliveryFilter): Listing {
+function deliveryListing(filter: DeliveryFilter): Listing {
   const { projectId, tenantId, ownerId, status, subscriptionId, eventId, type, subject, urlHost, errorCode } =
     filter;
   const place = indexFor(filter);

@@ -13,8 +13,8 @@ import { integer, statement, text } from "./rows.ts";
 // so that a clock set back hides none, and those come in capture order whatever the backlog.
 const fromNew = `SELECT ${eventColumns} FROM hookwell_event e INDEXED BY hookwell_event_new
 WHERE e.state = 'new' AND e.route = ?`;
-export const takeUntriedText = `${fromNew} AND e.due_at = 0 ORDER BY e.seq LIMIT ?`;
-export const takeRetriedText = `${fromNew} AND e.due_at > 0 AND e.due_at <= ? ORDER BY e.due_at, e.seq LIMIT ?`;
+const takeUntriedText = `${fromNew} AND e.due_at = 0 ORDER BY e.seq LIMIT ?`;
+const takeRetriedText = `${fromNew} AND e.due_at > 0 AND e.due_at <= ? ORDER BY e.due_at, e.seq LIMIT ?`;
 
 export function takeNew(
   connection: Connection,
@@ -47,7 +47,7 @@ INSERT INTO hookwell_delivery (id, project_id, event_id, subscription_id, endpoi
 VALUES (?, ?, ?, ?, ?, ?, ?, 'pending', 0, 1, ?, ?, ?, ?)
 ON CONFLICT DO NOTHING`;
 
-export const capturedLanesText = `
+const capturedLanesText = `
 SELECT subscription_id FROM hookwell_delivery WHERE event_id = ? AND project_id = ? AND status = 'pending'`;
 
 /** Inside a write: marks those still new, writes their bodies and deliveries, and wakes the lanes. */

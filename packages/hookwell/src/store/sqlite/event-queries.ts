@@ -21,7 +21,7 @@ const outcome = `CASE
   ELSE 'cancelled' END`;
 const columns = `${eventColumns}, ${outcome} AS outcome`;
 
-export const getEventText = `
+const getEventText = `
 SELECT ${columns}
 FROM hookwell_event e WHERE e.id = ? ORDER BY e.seq`;
 
@@ -42,7 +42,7 @@ export function getEvent(
     );
 }
 
-export function eventListing(filter: EventFilter): Listing {
+function eventListing(filter: EventFilter): Listing {
   const { id, type, subject, projectId, tenantId, ownerId } = filter;
   const served: Condition[] = [];
   const filters: Condition[] = [];

@@ -8,7 +8,7 @@ import { type Endpoint, type EndpointCache, readEndpoint } from "./endpoints.ts"
 import { optionalText, text } from "./rows.ts";
 
 /** Parameters: ids (JSON), in the order wanted. */
-export const lookText = `
+const lookText = `
 SELECT ${deliveryColumns}, s.status AS subscription_status
 FROM json_each(?) j
 CROSS JOIN hookwell_delivery d INDEXED BY hookwell_delivery_id ON d.id = j.value
@@ -16,7 +16,7 @@ ${deliveryJoins}
 LEFT JOIN hookwell_subscription s ON s.id = d.subscription_id
 ORDER BY j.key`;
 
-export interface Claim {
+interface Claim {
   readonly id: string;
   readonly leaseToken: string;
 }

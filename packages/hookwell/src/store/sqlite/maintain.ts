@@ -9,7 +9,7 @@ import { text } from "./rows.ts";
 // Rows that a send is using now are left to its outcome, or to the end of their lease.
 const waiting = "d.status = 'pending' AND (d.lease_until IS NULL OR d.lease_until <= ?)";
 
-export const closingText = `
+const closingText = `
 SELECT d.id, CASE s.status WHEN 'deleted' THEN 'deleted' ELSE 'gone' END AS reason
 FROM hookwell_lane l INDEXED BY hookwell_lane_closing
 CROSS JOIN hookwell_subscription s ON s.id = l.subscription_id
@@ -23,7 +23,7 @@ UPDATE hookwell_delivery SET status = 'cancelled', reason = ?, lease_token = NUL
 WHERE id = ?`;
 
 // A closing lane without pending rows needs no more looks. One that gets a row later is made anew, closing.
-export const closedText = `
+const closedText = `
 DELETE FROM hookwell_lane WHERE held = 2 AND subscription_id IN (
   SELECT l.subscription_id FROM hookwell_lane l INDEXED BY hookwell_lane_closing
   WHERE l.held = 2 AND NOT EXISTS (
@@ -31,7 +31,7 @@ DELETE FROM hookwell_lane WHERE held = 2 AND subscription_id IN (
     WHERE d.subscription_id = l.subscription_id AND d.status = 'pending')
   LIMIT ?)`;
 
-export const heldText = `
+const heldText = `
 SELECT d.id, s.status_reason AS reason
 FROM hookwell_subscription s INDEXED BY hookwell_subscription_off
 CROSS JOIN hookwell_delivery d INDEXED BY hookwell_delivery_pending ON d.subscription_id = s.id

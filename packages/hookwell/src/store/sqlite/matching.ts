@@ -16,8 +16,8 @@ WHERE f.project_id = ?
 GROUP BY s.id
 ORDER BY s.id
 LIMIT CAST(? AS INTEGER)`;
-export const matchAnyTenantText = matchText(false);
-export const matchTenantsText = matchText(true);
+const matchAnyTenantText = matchText(false);
+const matchTenantsText = matchText(true);
 
 /** The rule of `matches()` (model/matching.ts) as one statement: matching subscriptions by id, at most `limit`. */
 export function* matchProgram(query: Matchable, limit: number): Program<Match[]> {

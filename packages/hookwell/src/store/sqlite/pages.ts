@@ -36,7 +36,7 @@ export interface Listing {
 }
 
 /** @throws ValidationError */
-export function checkPage({ limit }: Page): void {
+function checkPage({ limit }: Page): void {
   if (!Number.isSafeInteger(limit) || limit < 1 || limit > 100)
     throw new ValidationError([{ pointer: "/limit", message: "must be a whole number from 1 to 100" }]);
 }

@@ -5,23 +5,23 @@ import { integer, text } from "./rows.ts";
 /** From time to time everything is looked at again: a clock may have been set back. */
 const lookAgainMs = 6 * 60 * 60 * 1_000;
 
-export const endedText = `
+const endedText = `
 SELECT rowid AS place, id, event_id, project_id, updated_at
 FROM hookwell_delivery INDEXED BY hookwell_delivery_ended
 WHERE status <> 'pending' AND status = ? AND updated_at <= ?
   AND (updated_at, rowid) > (?, ?)
 ORDER BY updated_at, rowid LIMIT ?`;
 
-export const oldEventsText = `
+const oldEventsText = `
 SELECT seq, captured_at, id, project_id, state
 FROM hookwell_event INDEXED BY hookwell_event_list
 WHERE captured_at <= ? AND (captured_at, id, seq) > (?, ?, ?)
 ORDER BY captured_at, id, seq LIMIT ?`;
 
-export const rowsOfEventText = `
+const rowsOfEventText = `
 SELECT id, status, updated_at FROM hookwell_delivery INDEXED BY hookwell_delivery_pair
 WHERE event_id = ? AND project_id = ?`;
-export const eventText = "SELECT captured_at, state FROM hookwell_event WHERE id = ? AND project_id = ?";
+const eventText = "SELECT captured_at, state FROM hookwell_event WHERE id = ? AND project_id = ?";
 
 const dropDeliveryText = "DELETE FROM hookwell_delivery WHERE id = ?";
 const dropAttemptsText = "DELETE FROM hookwell_attempt WHERE delivery_id = ?";
@@ -31,7 +31,7 @@ const dropUnusedBodiesText = `
 DELETE FROM hookwell_body WHERE event_id = ? AND project_id = ? AND variant NOT IN (
   SELECT variant FROM hookwell_delivery INDEXED BY hookwell_delivery_pair WHERE event_id = ? AND project_id = ?)`;
 
-export const tombstonesText = `
+const tombstonesText = `
 SELECT s.id FROM hookwell_subscription s INDEXED BY hookwell_subscription_off
 WHERE s.status NOT IN ('active', 'paused') AND s.status = 'deleted' AND s.status_changed_at <= ?
   AND NOT EXISTS (

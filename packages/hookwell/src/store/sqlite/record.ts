@@ -11,26 +11,26 @@ const claimed = "WHERE id = ? AND status = 'pending' AND lease_token = ?";
 const answer = "RETURNING id, subscription_id, status, attempts, round, due_at";
 const free = "lease_token = NULL, lease_until = NULL, updated_at = ?";
 
-export const deliveredText = `
+const deliveredText = `
 UPDATE hookwell_delivery SET status = 'delivered', ${free}, delivered_at = ?, last_started_at = ?,
   last_duration_ms = ?, last_status_code = ?
 ${claimed} ${answer}`;
 
-export const releasedText = `
+const releasedText = `
 UPDATE hookwell_delivery SET ${free}, attempts = attempts - 1, due_at = next_attempt_at
 ${claimed} ${answer}`;
 
-export const retryText = `
+const retryText = `
 UPDATE hookwell_delivery SET ${free}, error_code = coalesce(?, error_code), last_error = coalesce(?, last_error),
   next_attempt_at = ?, due_at = ?
 ${claimed} ${answer}`;
 
-export const failedText = `
+const failedText = `
 UPDATE hookwell_delivery SET status = 'failed', ${free}, error_code = coalesce(?, error_code),
   last_error = coalesce(?, last_error), reason = ?, attempts = attempts - ?
 ${claimed} ${answer}`;
 
-export const attemptText = `
+const attemptText = `
 INSERT INTO hookwell_attempt (delivery_id, round, number, started_at, duration_ms, status_code, error_code,
   error, response_excerpt)
 VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
@@ -44,7 +44,7 @@ SET status = 'disabled', status_reason = 'gone', updated_at = ?, status_changed_
 WHERE id = ? AND status IN ('active', 'paused')
 RETURNING id`;
 
-export const laneHoldText = `
+const laneHoldText = `
 UPDATE hookwell_lane SET ready = 0, hold_until = max(coalesce(hold_until, 0), ?),
   next_due = max(coalesce(hold_until, 0), ?)
 WHERE subscription_id = ?`;
@@ -52,7 +52,7 @@ WHERE subscription_id = ?`;
 const currentText = `SELECT id FROM hookwell_delivery ${claimed}`;
 
 /** What was recorded, and what cannot be: ids of outcomes with a time or a number that is none. */
-export interface BatchResult extends RecordResult {
+interface BatchResult extends RecordResult {
   readonly bad: readonly string[];
 }
 

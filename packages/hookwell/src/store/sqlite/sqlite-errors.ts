@@ -61,7 +61,7 @@ export function hostError(error: unknown): unknown {
 }
 
 /** A statement that failed because our tables are missing, or are of another version. */
-export function schemaError(error: unknown, database: string): SchemaVersionError | undefined {
+function schemaError(error: unknown, database: string): SchemaVersionError | undefined {
   if (!(error instanceof Error)) return undefined;
   if (/no such table: (main\.)?hookwell_/.test(error.message))
     return new SchemaVersionError(

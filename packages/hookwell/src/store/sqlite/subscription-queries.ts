@@ -14,7 +14,7 @@ export function matchSubscriptions(connection: Connection, queries: readonly Mat
   return queries.map((query) => runProgramSync(matchProgram(query, Number.MAX_SAFE_INTEGER), connection.run));
 }
 
-export const activeText = `
+const activeText = `
 SELECT s.* FROM hookwell_subscription s INDEXED BY hookwell_subscription_project
 WHERE s.project_id = ? AND s.status = 'active' ORDER BY s.id`;
 
@@ -47,7 +47,7 @@ export function getSubscription(
   return record && isVisible(record, visibility) ? record : undefined;
 }
 
-export function subscriptionListing(filter: SubscriptionFilter): Listing {
+function subscriptionListing(filter: SubscriptionFilter): Listing {
   const { projectId, tenantId, ownerId, status, urlHost, externalId } = filter;
   const served: Condition[] = [];
   const filters: Condition[] = [];

@@ -10,7 +10,7 @@ SELECT subscription_id, hold_until FROM (
   SELECT subscription_id, hold_until FROM hookwell_lane INDEXED BY hookwell_lane_waiting
   WHERE ready = 0 AND held = 0 AND next_due <= ?)`;
 
-export const oldestDueText = `
+const oldestDueText = `
 SELECT min(max(due, coalesce(hold_until, 0))) AS oldest FROM (
   SELECT r.hold_until, (
     SELECT due_at FROM hookwell_delivery d INDEXED BY hookwell_delivery_pending
@@ -20,7 +20,7 @@ WHERE due <= ?`;
 
 // Routes one after the other by the index; in each the oldest never tried, and the oldest of the first of those
 // that wait for another try.
-export const oldestNewText = `
+const oldestNewText = `
 WITH RECURSIVE routes (route) AS (
   SELECT min(route) FROM hookwell_event INDEXED BY hookwell_event_new WHERE state = 'new'
   UNION ALL
@@ -47,12 +47,12 @@ export function lag(
   };
 }
 
-export const countPendingText = `
+const countPendingText = `
 SELECT count(*) AS count FROM (
   SELECT 1 FROM (${runnable}) r
   CROSS JOIN hookwell_delivery d INDEXED BY hookwell_delivery_pending ON d.subscription_id = r.subscription_id
   WHERE d.status = 'pending' AND d.due_at <= ? LIMIT ?)`;
-export const countNewText = `
+const countNewText = `
 SELECT count(*) AS count FROM (
   SELECT 1 FROM hookwell_event INDEXED BY hookwell_event_new WHERE state = 'new' LIMIT ?)`;
 
