@@ -6,15 +6,15 @@ import {
   parseRetrySchedule,
 } from "hookwell";
 import { type OpenedStore, type Settings, storeFromEnvironment } from "hookwell/environment";
-import type { DatabaseLocation } from "./database/open.ts";
+import { type DatabaseLocation, type OpenDatabase, openDatabase } from "./database/open.ts";
 import { type AppHooks, createAppHooks } from "./hooks.ts";
 
 /** Hookwell and the database that it shares with the application. */
 export interface OpenedHooks {
   readonly hooks: AppHooks;
   readonly opened: OpenedStore;
-  /** Where the application keeps its own rows, over connections of its own. */
-  readonly location: DatabaseLocation;
+  /** The application's own rows in the same database, over connections of its own. */
+  readonly app: OpenDatabase;
 }
 
 /**
@@ -27,7 +27,13 @@ export async function hooksFromSettings(settings: Settings, logger: Logger): Pro
       "On PostgreSQL the signing secrets are sealed with a key that is not in the database. Run `npm run hookwell -- keys generate`, and give what it prints as HOOKWELL_ENCRYPTION_KEYS on every start.",
     );
   const opened = await storeFromEnvironment(settings, { logger });
+  const location: DatabaseLocation =
+    opened.kind === "sqlite"
+      ? { dialect: "sqlite", path: opened.path }
+      : { dialect: "postgres", url: opened.url };
+  const app = openDatabase(location);
   const hooks = createAppHooks({
+    db: app.db,
     store: opened.store,
     network: {
       ...developmentNetwork,
@@ -36,9 +42,5 @@ export async function hooksFromSettings(settings: Settings, logger: Logger): Pro
     ...(settings.retrySchedule === undefined ? {} : { retry: parseRetrySchedule(settings.retrySchedule) }),
     logger,
   });
-  const location: DatabaseLocation =
-    opened.kind === "sqlite"
-      ? { dialect: "sqlite", path: opened.path }
-      : { dialect: "postgres", url: opened.url };
-  return { hooks, opened, location };
+  return { hooks, opened, app };
 }

@@ -3,15 +3,14 @@ import { isHookwellError } from "hookwell";
 import { readSettings, stopOnSignal } from "hookwell/environment";
 import { banner } from "./banner.ts";
 import { migrateApp } from "./database/migrations.ts";
-import { openDatabase } from "./database/open.ts";
 import { hooksFromSettings } from "./from-settings.ts";
 import { startAppointments } from "./start.ts";
 
 /** `npm start`: everything in one process, in development mode. */
 async function main(): Promise<void> {
   const settings = readSettings(process.env);
-  const { hooks, opened, location } = await hooksFromSettings(settings, console);
-  const closing: (() => Promise<void>)[] = [() => hooks.close(), () => opened.close()];
+  const { hooks, opened, app } = await hooksFromSettings(settings, console);
+  const closing: (() => Promise<void>)[] = [() => hooks.close(), () => app.close(), () => opened.close()];
   const closeAll = async (): Promise<void> => {
     for (const close of closing) await close();
   };
@@ -19,8 +18,7 @@ async function main(): Promise<void> {
     // Who runs npm start on an empty database wants it to work; a production deploy migrates by itself.
     await opened.migrations.migrate();
     await hooks.ready();
-    const { db, dialect, close } = openDatabase(location);
-    closing.unshift(close);
+    const { db, dialect } = app;
     await migrateApp(db);
     const running = await startAppointments({
       db,

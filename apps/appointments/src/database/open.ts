@@ -38,7 +38,7 @@ function openSqlite(path: string) {
 }
 
 function openPool(connectionString: string): pg.Pool {
-  const pool = new pg.Pool({ connectionString, max: 10 });
+  const pool = new pg.Pool({ connectionString, max: 10, allowExitOnIdle: true });
   // An idle connection that dies must not end the process; the next query reports what is wrong.
   pool.on("error", () => {});
   return pool;

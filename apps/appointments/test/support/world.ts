@@ -61,6 +61,7 @@ export async function openWorld(dialect: TestDialect, options: WorldOptions = {}
   const logger = { info: note, warn: note, error: note };
   const opened = openDatabase(place.location);
   const hooks = createAppHooks({
+    db: opened.db,
     store: place.store,
     network: { allow: ["127.0.0.0/8"], http: true },
     logger,
