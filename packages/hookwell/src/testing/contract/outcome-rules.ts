@@ -118,6 +118,16 @@ export function outcomeRules(rule: Rule): void {
     equal((await t.claimOne()).attempts, 1);
   });
 
+  rule("events 39: a released row goes before rows that became due after it", async (t) => {
+    await t.enqueue("dlv_1");
+    t.step(second);
+    await t.enqueue("dlv_0");
+    const [first] = await t.claim(1);
+    t.step(second);
+    await t.store.record([t.released(first!)], null);
+    same(await t.claimIds(), ["dlv_1", "dlv_0"]);
+  });
+
   rule(
     "field-faults E3: gone: failed, the subscription disabled as gone, its other rows held and then cancelled",
     async (t) => {
