@@ -21,7 +21,7 @@ export interface Listening {
 
 /** Answers HTTP with a fetch handler. @throws ConfigurationError when the port cannot be had */
 export async function listen({ fetch, port, host }: ListenOptions): Promise<Listening> {
-  const server = createAdaptorServer({ fetch }) as Server;
+  const server = createAdaptorServer({ fetch, overrideGlobalObjects: false }) as Server;
   await new Promise<void>((resolve, reject) => {
     server.once("error", (error: NodeJS.ErrnoException) => reject(explain(error, port, host)));
     server.listen(port, host, resolve);
@@ -56,6 +56,8 @@ const bracketed = (host: string): string => (host.includes(":") ? `[${host}]` : 
 
 async function close(server: Server, graceMs: number): Promise<void> {
   const timer = setTimeout(() => server.closeAllConnections(), graceMs);
+  // A keep-alive connection that has just had its answer would otherwise be waited for.
+  const sweep = setInterval(() => server.closeIdleConnections(), 50);
   try {
     await new Promise<void>((resolve) => {
       server.close(() => resolve());
@@ -63,5 +65,6 @@ async function close(server: Server, graceMs: number): Promise<void> {
     });
   } finally {
     clearTimeout(timer);
+    clearInterval(sweep);
   }
 }

@@ -58,7 +58,7 @@ export async function serve(options: ServeOptions = {}): Promise<RunningServer> 
       port: server.port,
       hooks,
       stop: async () => {
-        await server.close();
+        await Promise.all([server.close(), run?.stop()]);
         await close();
       },
     };

@@ -5,7 +5,7 @@ import { problem } from "../shapes/problem.ts";
 import { problemsOfIssues, readJson, refuseBody } from "./body.ts";
 import { type Authorize, type Caller, requireCaller } from "./caller.ts";
 import { apiProblem, invalidRequest, problemResponse, toProblem } from "./problems.ts";
-import type { Scope } from "./scopes.ts";
+import { type Scope, scopeMeanings, scopes } from "./scopes.ts";
 
 /** One route: what it takes and answers, as both the check of requests and the description of the API. */
 export interface RouteSpec<Params extends z.ZodType, Query extends z.ZodType, Body extends z.ZodType> {
@@ -92,7 +92,10 @@ export class Api {
     this.#hono.openAPIRegistry.registerComponent("securitySchemes", "key", {
       type: "http",
       scheme: "bearer",
-      description: "A key of this server, sent as `Authorization: Bearer <key>`.",
+      description: [
+        "A key of this server, sent as `Authorization: Bearer <key>`. A key with a project sees only that project. Scopes:",
+        ...scopes.map((scope) => `- \`${scope}\`: ${scopeMeanings[scope]}`),
+      ].join("\n"),
     });
   }
 
