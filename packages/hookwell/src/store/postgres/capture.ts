@@ -29,7 +29,8 @@ export function* capture(
   const written: CaptureInput[] = [];
   const outcomes = new Map<number, Outcome>();
   let open = inputs.map((input, ord) => ({ input, ord })).filter(({ ord }) => !repeats.has(ord));
-  if (refused) open = open.filter(({ ord }) => ord < refused.ord);
+  // Up to the refused one and with it: its id may be taken by other content, which is then what is wrong with it.
+  if (refused) open = open.filter(({ ord }) => ord <= refused.ord);
 
   for (let tries = 0; open.length > 0; tries++) {
     if (tries === mostTries)

@@ -139,6 +139,17 @@ export function captureRules(rule: Rule): void {
     );
   });
 
+  rule(
+    "an id with other content is a mismatch also when its revision is used in the same batch",
+    async (t) => {
+      const revision = { subject: "user:1", revision: 1 };
+      await t.capture(t.event("evt_1"));
+      const taken = t.event("evt_1", { ...revision, contentHash: "other" });
+      await refused("event_mismatch", () => t.capture(t.event("evt_2", revision), taken));
+      equal(await t.store.getEvent("evt_2", {}), undefined);
+    },
+  );
+
   rule("the error is that of the first refused event of the batch", async (t) => {
     const revision = { subject: "user:1", revision: 1 };
     await t.capture(t.event("evt_1"), t.event("evt_2", revision));
