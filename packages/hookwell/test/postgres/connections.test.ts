@@ -1,0 +1,120 @@
+import pg from "pg";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { StorageError } from "../../src/model/errors.ts";
+import type { PgPool } from "../../src/store/postgres/index.ts";
+import { dispatchAll, emitted, eventInput, own, subscriptionInput, TestDatabase } from "./database.ts";
+
+let database: TestDatabase;
+beforeAll(async () => {
+  database = await TestDatabase.make();
+});
+afterAll(() => database.drop());
+
+const exchange = { startedAt: new Date(), durationMs: 1, statusCode: 200 };
+
+test("field-faults H7: with a pool of one and fifty sends under way, no connection is held and writes go on", async () => {
+  const pool = database.pool({ max: 1 });
+  const admin = database.pool({ max: 1 });
+  const store = await database.store({ pool });
+  await store.createSubscription(own, subscriptionInput("sub_slow"));
+  await store.capture(
+    own,
+    Array.from({ length: 50 }, (_, i) => emitted(`evt_${i}`)),
+  );
+  await dispatchAll(store);
+  const { deliveries } = await store.claim({ now: null, limit: 50, leaseMs: 60_000 });
+  expect(deliveries).toHaveLength(50);
+
+  // The sends are under way now: everything else has the connection for itself.
+  expect([pool.totalCount - pool.idleCount, pool.waitingCount]).toEqual([0, 0]);
+  const { rows } = await admin.query(
+    "SELECT state FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid() AND state LIKE 'idle in transaction%'",
+  );
+  expect(rows).toEqual([]);
+  await store.capture(own, [eventInput("evt_meanwhile")]);
+  await store.createSubscription(own, subscriptionInput("sub_meanwhile", { projectId: "other" }));
+  await store.setSubscriptionStatus(own, "sub_meanwhile", "paused", undefined, {});
+  expect((await store.listDeliveries({}, { limit: 10 })).items).toHaveLength(10);
+  expect((await store.lag(null)).oldestNewAt).toBeInstanceOf(Date);
+
+  await store.record(
+    deliveries.map(({ id, leaseToken = "" }) => ({ id, leaseToken, kind: "delivered", exchange })),
+    null,
+  );
+  expect([pool.totalCount - pool.idleCount, pool.waitingCount]).toEqual([0, 0]);
+});
+
+test("field-faults H7: a transaction that fails gives its connection back, whole", async () => {
+  const pool = database.pool({ max: 1 });
+  const store = await database.store({ pool });
+  for (let i = 0; i < 3; i++)
+    await expect(
+      store.setSubscriptionStatus(own, "sub_unknown", "paused", undefined, {}),
+    ).rejects.toMatchObject({ code: "not_found" });
+  expect(pool.totalCount - pool.idleCount).toBe(0);
+  expect(await store.getSubscription("sub_unknown", {})).toBeUndefined();
+});
+
+test("a statement is sent without session state, so that a pooler in transaction mode may sit between", async () => {
+  const pool = database.pool();
+  const texts: string[] = [];
+  const noting: PgPool = {
+    query: (text, values) => {
+      texts.push(text);
+      return pool.query(text, values);
+    },
+    async connect() {
+      const client = await pool.connect();
+      return {
+        query: (text, values) => {
+          texts.push(text);
+          return client.query(text, values);
+        },
+        release: (error) => client.release(error),
+      };
+    },
+  };
+  const store = await database.store({ pool: noting });
+  await store.createSubscription(own, subscriptionInput("sub_pooled", { projectId: "pooled" }));
+  await store.capture(own, [
+    emitted("evt_p1", { projectId: "pooled" }),
+    eventInput("evt_p2", { projectId: "pooled" }),
+  ]);
+  await dispatchAll(store);
+  const { deliveries } = await store.claim({ now: null, limit: 10, leaseMs: 1_000 });
+  await store.record(
+    [{ id: deliveries[0]!.id, leaseToken: deliveries[0]!.leaseToken!, kind: "released" }],
+    null,
+  );
+  await store.maintain({ deliveredMs: 1, failedMs: 1, eventsMs: 1, heldMs: 1 }, 10, null);
+  expect(texts.length).toBeGreaterThan(15);
+  for (const text of texts) {
+    expect(text).not.toMatch(/^\s*(SET|RESET|LISTEN|PREPARE|DECLARE|DISCARD)\b/i);
+    expect(text).not.toMatch(/pg_(try_)?advisory_(un)?lock\b|TEMP(ORARY)? TABLE/i);
+    expect(text).not.toContain("?");
+  }
+});
+
+test("a server that is away is a StorageError with the cause, and the store works again when it is back", async () => {
+  const gone = new pg.Pool({ connectionString: "postgres://nobody:secretword@127.0.0.1:1/none", max: 1 });
+  const store = database.unopened({ pool: gone, migrate: false });
+  const failure = await store.claim({ now: null, limit: 1, leaseMs: 1 }).catch((error: unknown) => error);
+  expect(failure).toBeInstanceOf(StorageError);
+  expect((failure as StorageError).cause).toMatchObject({ code: "ECONNREFUSED" });
+  expect(String(failure)).not.toContain("secretword");
+  await gone.end();
+
+  const pool = database.pool({ max: 1, application_name: "live" });
+  const warned: string[] = [];
+  const logger = { info: () => {}, warn: (message: string) => warned.push(message), error: () => {} };
+  const live = await database.store({ pool, logger });
+  const lost = new Promise((resolve) => pool.once("error", resolve));
+  await database
+    .pool({ max: 1 })
+    .query(
+      "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND application_name = 'live'",
+    );
+  await lost;
+  expect(warned.join()).toContain("idle connection");
+  expect(await live.takeNew(["nothing"], 1, null)).toEqual([]);
+});

@@ -1,0 +1,183 @@
+import type pg from "pg";
+import { afterEach, beforeEach, expect, test } from "vitest";
+import { SchemaVersionError } from "../../src/model/errors.ts";
+import { Database } from "../../src/store/postgres/database.ts";
+import { PostgresMigrations } from "../../src/store/postgres/migrator.ts";
+import { migrations } from "../../src/store/postgres/schema.ts";
+import { generateKey } from "../../src/store/sealing.ts";
+import { dispatchAll, emitted, eventInput, own, subscriptionInput, TestDatabase } from "./database.ts";
+
+let database: TestDatabase;
+let pool: pg.Pool;
+beforeEach(async () => {
+  database = await TestDatabase.make();
+  pool = database.pool();
+});
+afterEach(() => database.drop());
+
+const refusal = (promise: Promise<unknown>) =>
+  promise.then(
+    () => "no error",
+    (error: unknown) => {
+      expect(error).toBeInstanceOf(SchemaVersionError);
+      return (error as Error).message;
+    },
+  );
+const nextRelease = [
+  ...migrations,
+  { version: 2, name: "more", compatibleFrom: 1, sql: "ALTER TABLE @.event ADD COLUMN more text;\n" },
+];
+
+test("field-faults I6: an empty database is refused by name of the command, and nothing is created unasked", async () => {
+  const store = database.unopened({ migrate: false });
+  expect(await refusal(store.open({ withKeys: true }))).toMatch(/no Hookwell tables.*`hookwell migrate`/);
+  expect(await refusal(store.takeNew(["a"], 1, null))).toContain("`hookwell migrate`");
+  const { rows } = await pool.query("SELECT to_regnamespace('hookwell')::text AS name");
+  expect(rows).toEqual([{ name: null }]);
+});
+
+test("field-faults I6: a new build on the old schema refuses and names the steps that are missing", async () => {
+  await database.store();
+  const newer = new PostgresMigrations(new Database(pool, '"hookwell"', undefined), nextRelease);
+  expect(await newer.check()).toEqual({ current: 1, wanted: 2, pending: ["0002_more"], usable: false });
+  expect(await refusal(newer.demandUsable())).toMatch(/version 1 .*needs 2.*`hookwell migrate`.*0002_more/);
+  expect(await newer.migrate()).toEqual(["0002_more"]);
+  await newer.demandUsable();
+});
+
+test("field-faults I6: an old build runs on a schema that was only extended, and refuses one that was contracted", async () => {
+  await database.store();
+  const db = new Database(pool, '"hookwell"', undefined);
+  await new PostgresMigrations(db, nextRelease).migrate();
+  const store = await database.store({ migrate: false });
+  await store.capture(own, [eventInput("evt_1")]);
+  // Asking the old build to migrate changes nothing and is no error: a rolling deploy does that.
+  expect(await store.migrations.migrate()).toEqual([]);
+
+  const contracted = {
+    version: 3,
+    name: "less",
+    compatibleFrom: 2,
+    sql: "ALTER TABLE @.event DROP COLUMN more;\n",
+  };
+  await new PostgresMigrations(db, [...nextRelease, contracted]).migrate();
+  expect(await refusal(database.unopened({ migrate: false }).open({ withKeys: false }))).toMatch(
+    /version 3, which this build \(version 1\) cannot use/,
+  );
+  expect(await refusal(store.migrations.migrate())).toContain("version 3");
+});
+
+test("field-faults I6: a migration that fails half way leaves the schema as it was", async () => {
+  await database.store();
+  const db = new Database(pool, '"hookwell"', undefined);
+  const broken = {
+    version: 3,
+    name: "broken",
+    compatibleFrom: 1,
+    sql: "ALTER TABLE @.body ADD COLUMN half text;\nALTER TABLE @.nothing ADD COLUMN half text;\n",
+  };
+  await expect(new PostgresMigrations(db, [...nextRelease, broken]).migrate()).rejects.toThrow();
+  expect(await new PostgresMigrations(db).check()).toMatchObject({ current: 1, usable: true });
+  const { rows } = await pool.query(
+    "SELECT column_name FROM information_schema.columns WHERE table_schema = 'hookwell' AND column_name IN ('half', 'more')",
+  );
+  expect(rows).toEqual([]);
+});
+
+test("field-faults I6: a table that went missing under a running store is named, with the command", async () => {
+  const store = await database.store();
+  await pool.query("DROP TABLE hookwell.lane CASCADE");
+  expect(await refusal(store.claim({ now: null, limit: 1, leaseMs: 1 }))).toMatch(/lane.*`hookwell migrate`/);
+});
+
+test("four processes that migrate at once take turns, and one of them does the work", async () => {
+  const stores = Array.from({ length: 4 }, () => database.unopened());
+  const done = await Promise.all(stores.map((store) => store.migrations.migrate()));
+  expect(done.flat()).toEqual(["0001_initial"]);
+});
+
+test("the printed SQL makes a schema that works, under any name", async () => {
+  const store = database.unopened({ schema: "webhooks_2", migrate: false });
+  await pool.query(store.migrations.sql());
+  await store.open({ withKeys: true });
+  await store.createSubscription(own, subscriptionInput("sub_1"));
+  await store.capture(own, [emitted("evt_1")]);
+  await dispatchAll(store);
+  expect((await store.claim({ now: null, limit: 10, leaseMs: 1_000 })).deliveries).toHaveLength(1);
+  expect(() => database.unopened({ schema: 'x"; DROP TABLE y' })).toThrow(/Schema name/);
+});
+
+test("the printed grants let a role work, and one that only emits do no more than that", async () => {
+  const store = await database.store();
+  await store.createSubscription(own, subscriptionInput("sub_1"));
+  const suffix = new URL(database.url).pathname.slice(1);
+  const roles = [`worker_${suffix}`, `emitter_${suffix}`] as const;
+  for (const role of roles) await pool.query(`CREATE ROLE "${role}" LOGIN PASSWORD 'x'`);
+  await pool.query(store.migrations.grant(roles[0]));
+  const emitOnly = store.migrations
+    .grant(roles[1])
+    .split("\n\n")
+    .find((section) => section.includes("only emits"))!;
+  await pool.query(emitOnly.split("\n").slice(1).join("\n").replaceAll("--", ""));
+  const urlOf = (role: string): string => {
+    const url = new URL(database.url);
+    url.username = role;
+    url.password = "x";
+    return url.toString();
+  };
+  const [worker, emitter] = await Promise.all(
+    roles.map((role) =>
+      database.unopened({ pool: database.pool({ connectionString: urlOf(role) }), migrate: false }),
+    ),
+  );
+
+  await emitter!.open({ withKeys: false });
+  await emitter!.capture(own, [emitted("evt_1"), eventInput("evt_2", { subject: "s", revision: 1 })]);
+  await emitter!.capture(own, [emitted("evt_1")]);
+  const [failed] = await Promise.allSettled([emitter!.claim({ now: null, limit: 1, leaseMs: 1 })]);
+  expect(failed).toMatchObject({ status: "rejected", reason: { code: "storage" } });
+  expect(String((failed as PromiseRejectedResult).reason)).toContain("hookwell migrate --grant");
+
+  await worker!.open({ withKeys: true });
+  await worker!.createSubscription(own, subscriptionInput("sub_2"));
+  await dispatchAll(worker!);
+  expect((await worker!.claim({ now: null, limit: 10, leaseMs: 1_000 })).deliveries).toHaveLength(3);
+  await worker!.maintain({ deliveredMs: 1, failedMs: 1, eventsMs: 1, heldMs: 1 }, 10, null);
+  await expect(worker!.migrations.migrate()).resolves.toEqual([]);
+
+  for (const role of roles) await pool.query(`DROP OWNED BY "${role}"; DROP ROLE "${role}"`);
+});
+
+test("without keys, or with the wrong ones, a store refuses to start and says what to do; capture needs none", async () => {
+  const keyless = database.unopened({ encryptionKeys: "" });
+  await expect(keyless.open({ withKeys: true })).rejects.toMatchObject({
+    code: "encryption_key",
+    message: expect.stringContaining("`hookwell keys generate`"),
+  });
+  await keyless.open({ withKeys: false });
+  await keyless.capture(own, [eventInput("evt_1")]);
+
+  const store = await database.store();
+  await store.createSubscription(own, subscriptionInput("sub_1"));
+  await dispatchAll(store);
+  const wrong = database.unopened({ encryptionKeys: `k1:${generateKey()}` });
+  await expect(wrong.open({ withKeys: true })).rejects.toMatchObject({ code: "encryption_key" });
+  const { deliveries } = await store.claim({ now: null, limit: 1, leaseMs: 1_000 });
+  expect(deliveries).toMatchObject([{ attempts: 1 }]);
+});
+
+test("secrets and header values are nowhere in the database in the clear", async () => {
+  const store = await database.store();
+  const headers = { authorization: "Bearer veryprivate" };
+  await store.createSubscription(
+    own,
+    subscriptionInput("sub_1", { headers, secret: "whsec_c2VjcmV0c2VjcmV0" }),
+  );
+  const { rows: tables } = await pool.query("SELECT tablename FROM pg_tables WHERE schemaname = 'hookwell'");
+  for (const { tablename } of tables) {
+    const { rows } = await pool.query(`SELECT t::text AS row FROM hookwell.${tablename} t`);
+    const stored = rows.map(({ row }) => row).join("\n");
+    expect(stored).not.toContain("veryprivate");
+    expect(stored).not.toContain("c2VjcmV0");
+  }
+});
