@@ -31,7 +31,7 @@ export interface DeliveryLoopConfig {
   /** Sends in flight per lane: at first (4) and at most (32). */
   readonly laneStart?: number;
   readonly laneMax?: number;
-  /** Default 30 s. */
+  /** Default 30 s, or twice the exchange limit where that is more. */
   readonly leaseMs?: number;
   /** Limit of one exchange, default 15 s: a row whose lease does not cover it is given back unsent. */
   readonly exchangeLimitMs?: number;
@@ -93,7 +93,7 @@ export class DeliveryLoop {
       maxInFlight: 512,
       laneStart: 4,
       laneMax: 32,
-      leaseMs: 30_000,
+      leaseMs: Math.max(30_000, 2 * (config.exchangeLimitMs ?? 0)),
       exchangeLimitMs: 15_000,
       monotonic: () => performance.now(),
       ...config,

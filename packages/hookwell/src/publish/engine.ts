@@ -113,6 +113,7 @@ export class Engine {
       random: options.randomNumber ?? systemRandomNumber,
       timers: options.timers ?? systemTimers,
       observe,
+      ...(options.limits?.exchangeMs !== undefined && { exchangeLimitMs: options.limits.exchangeMs }),
     };
   }
 }

@@ -121,7 +121,9 @@ describe.each(kinds)("on $name", (kind) => {
     expect(sender.sent.length).toBe(150);
   });
 
-  test.runIf(kind.name in tables)(
+  // Only what is a table can be damaged by SQL.
+  const sqlTest = kind.name in tables ? test : () => {};
+  sqlTest(
     "field-faults D4: rows damaged by SQL, each in another column: they alone fail, with a reason; the rest arrives",
     async () => {
       const table = tables[kind.name]!;
@@ -162,7 +164,7 @@ describe.each(kinds)("on $name", (kind) => {
     },
   );
 
-  test.runIf(kind.name in tables)(
+  sqlTest(
     "field-faults D4: a process that lacks a newer key says so, and spends no attempt that another one could use",
     async () => {
       await world.subscribe("sub_a");
