@@ -117,7 +117,7 @@ export function matchesOf(state: MemoryState, query: Matchable): Match[] {
   return found.sort((a, b) => compareText(a.subscriptionId, b.subscriptionId));
 }
 
-/** New events of these routes that are due for a try, in capture order. */
+/** New events of these routes that are due for a try: those due first, in capture order. */
 export function takeNew(
   state: MemoryState,
   routes: readonly string[],
@@ -126,7 +126,8 @@ export function takeNew(
 ): EventRecord[] {
   return [...state.newEvents.values()]
     .filter((row) => row.dueAt <= now && routes.includes(row.record.route))
-    .sort((a, b) => a.seq - b.seq)
+    .sort((a, b) => a.dueAt - b.dueAt || a.seq - b.seq)
     .slice(0, limit)
+    .sort((a, b) => a.seq - b.seq)
     .map((row: EventRow) => structuredClone(row.record));
 }

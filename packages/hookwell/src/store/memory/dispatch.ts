@@ -74,7 +74,7 @@ export function failDispatch(
 }
 
 /** Sends a parked event through dispatch again. */
-export function releaseEvent(state: MemoryState, key: EventKey, now: number): void {
+export function releaseEvent(state: MemoryState, key: EventKey): void {
   const event = state.events.get(eventKey(key));
   if (!event) throw new NotFoundError("event", key.id);
   if (!canMove(eventTransitions, event.record.state, "new"))
@@ -82,6 +82,6 @@ export function releaseEvent(state: MemoryState, key: EventKey, now: number): vo
   state.putEvent({
     ...event,
     record: defined({ ...event.record, state: "new", tries: 0, error: undefined }),
-    dueAt: now,
+    dueAt: event.record.capturedAt.getTime(),
   });
 }

@@ -209,8 +209,7 @@ export class MemoryOutbox implements OutboxStore {
   }
 
   async releaseEvent(scope: Scope, key: EventKey): Promise<void> {
-    const now = this.#now(null);
-    this.#join(scope, (state) => releaseEvent(state, key, now));
+    this.#join(scope, (state) => releaseEvent(state, key));
   }
 
   // --- claim and record --------------------------------------------------------------------------------------

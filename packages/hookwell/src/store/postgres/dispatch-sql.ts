@@ -104,7 +104,7 @@ RETURNING 1 AS counted`,
     release: `WITH t AS MATERIALIZED (
   SELECT ${nowSql("$1")} AS now, $2::text AS project_id, $3::text AS id
 )
-UPDATE ${s}.event e SET state = 'new', tries = 0, error = NULL, due_at = t.now
+UPDATE ${s}.event e SET state = 'new', tries = 0, error = NULL, due_at = e.captured_at
 FROM t WHERE e.project_id = t.project_id AND e.id = t.id
 RETURNING 1 AS released`,
   }),

@@ -1,4 +1,4 @@
-import type { Program } from "../../adapters/seam.ts";
+import type { Program, Row } from "../../adapters/seam.ts";
 import { InvalidStateError, NotFoundError } from "../../model/errors.ts";
 import type { EventKey, EventRecord } from "../../model/event.ts";
 import { canMove, eventTransitions } from "../../model/states.ts";
@@ -11,7 +11,7 @@ import { integer, statement, text } from "./rows.ts";
 
 // Two looks a route, each served by (route, due_at, seq) where state = 'new'. An event never tried has due_at 0,
 // so that a clock set back hides none, and those come in capture order whatever the backlog.
-const fromNew = `SELECT ${eventColumns} FROM hookwell_event e INDEXED BY hookwell_event_new
+const fromNew = `SELECT ${eventColumns}, e.due_at FROM hookwell_event e INDEXED BY hookwell_event_new
 WHERE e.state = 'new' AND e.route = ?`;
 const takeUntriedText = `${fromNew} AND e.due_at = 0 ORDER BY e.seq LIMIT ?`;
 const takeRetriedText = `${fromNew} AND e.due_at > 0 AND e.due_at <= ? ORDER BY e.due_at, e.seq LIMIT ?`;
@@ -26,9 +26,12 @@ export function takeNew(
     ...connection.all(takeUntriedText, [route, limit]),
     ...connection.all(takeRetriedText, [route, now, limit]),
   ]);
+  const dueAt = (row: Row): number => integer(row.due_at) || integer(row.captured_at);
+  const bySeq = (a: Row, b: Row): number => integer(a.seq) - integer(b.seq);
   return rows
-    .sort((a, b) => integer(a.seq) - integer(b.seq))
+    .sort((a, b) => dueAt(a) - dueAt(b) || bySeq(a, b))
     .slice(0, limit)
+    .sort(bySeq)
     .map(toEventRecord);
 }
 

@@ -178,6 +178,24 @@ export function dispatchRules(rule: Rule): void {
     same(await taken(t), ["evt_2"]);
   });
 
+  rule(
+    "field-faults D4: under a limit the events that became due first are taken, in capture order",
+    async (t) => {
+      await t.capture(t.event("evt_1"), t.event("evt_2"));
+      t.step(second);
+      await t.capture(t.event("evt_3"));
+      await t.store.failDispatch(key("evt_1"), "no", 2 * second, null);
+      t.step(2 * second);
+      await t.capture(t.event("evt_4"));
+      same(await taken(t, types, 2), ["evt_2", "evt_3"]);
+      same(await taken(t, types, 3), ["evt_1", "evt_2", "evt_3"]);
+      same(await taken(t, types, 4), ["evt_1", "evt_2", "evt_3", "evt_4"]);
+      await t.store.failDispatch(key("evt_3"), "no", null, null);
+      await t.store.releaseEvent(own, key("evt_3"));
+      same(await taken(t, types, 2), ["evt_2", "evt_3"]);
+    },
+  );
+
   rule("field-faults D4: an event without another try is parked with its error and no row", async (t) => {
     await t.subscribe("sub_a");
     await t.capture(t.event("evt_1"));
