@@ -1,6 +1,6 @@
 import type { Statement } from "../../adapters/seam.ts";
 import type { EventKey } from "../../model/event.ts";
-import { oneOf, textsFor } from "./database.ts";
+import { textsFor } from "./database.ts";
 import { matchesSql } from "./matching.ts";
 
 /** The statements of capture. Each takes one JSON text, has no `?`, and answers ord (int) and outcome (text). */
@@ -70,13 +70,19 @@ function severalSql(s: string, withFanOut: boolean): string {
   FROM g, jsonb_to_recordset(g.j -> 'events') AS x(${columns})
 ), seen AS MATERIALIZED (
   SELECT i.ord, e.content_hash = i.content_hash AS same, e.fanned_out
-  FROM i JOIN ${s}.event e ON e.project_id = i.project_id AND e.id = i.id
-  WHERE ${oneOf("e.id", "SELECT i.id FROM i")}
+  FROM i
+  CROSS JOIN LATERAL (
+    SELECT e.content_hash, e.fanned_out FROM ${s}.event e WHERE e.id = i.id AND e.project_id = i.project_id LIMIT 1
+  ) AS e
 ), taken AS MATERIALIZED (
   SELECT i.ord
-  FROM i JOIN ${s}.event e ON e.project_id = i.project_id AND e.tenant_id = i.tenant_id
-    AND e.subject = i.subject AND e.revision = i.revision
-  WHERE ${oneOf("e.subject", "SELECT i.subject FROM i")} AND e.revision IS NOT NULL AND NOT EXISTS (SELECT 1 FROM seen WHERE seen.ord = i.ord)
+  FROM i
+  CROSS JOIN LATERAL (
+    SELECT 1 FROM ${s}.event e
+    WHERE e.subject = i.subject AND e.revision = i.revision AND e.project_id = i.project_id
+      AND e.tenant_id = i.tenant_id LIMIT 1
+  ) AS e
+  WHERE NOT EXISTS (SELECT 1 FROM seen WHERE seen.ord = i.ord)
 ), go AS MATERIALIZED (
   SELECT 1 AS yes FROM g
   WHERE (g.j ->> 'dry')::boolean IS NOT TRUE

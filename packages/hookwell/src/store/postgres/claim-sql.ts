@@ -83,15 +83,14 @@ function takeSql(s: string): string {
   ) AS d
   WHERE r.total < (SELECT most FROM t) AND r.turn < r.room
 ), picked AS MATERIALIZED (
-  SELECT turns.id, turns.subscription_id, turns.turn, turns.lap, row_number() OVER () AS number FROM turns
+  SELECT turns.id, turns.subscription_id, turns.turn, turns.lap FROM turns
   ORDER BY turns.turn, turns.lap, turns.subscription_id
   LIMIT (SELECT most FROM t)
 ), claimed AS (
   UPDATE ${s}.delivery d
-  SET due_at = t.now + t.lease, lease_until = t.now + t.lease, lease_token = t.token || '.' || picked.number,
+  SET due_at = t.now + t.lease, lease_until = t.now + t.lease, lease_token = t.token || '.' || d.id,
     attempts = d.attempts + 1
-  FROM picked, t WHERE d.id = picked.id AND ${oneOf("d.id", "SELECT picked.id FROM picked")}
-  RETURNING d.id, d.lease_token, picked.subscription_id, picked.turn, picked.lap
+  FROM t WHERE ${oneOf("d.id", "SELECT picked.id FROM picked")}
 ), passed AS (
   SELECT max(f.lap) AS lap, max(f.subscription_id) FILTER (WHERE f.lap = (SELECT max(lap) FROM first)) AS lane,
     count(*) >= (SELECT most FROM t) AS stopped
@@ -106,9 +105,9 @@ function takeSql(s: string): string {
     AND coalesce(((SELECT rooms FROM t) ->> r.subscription_id)::int, (SELECT room FROM t)) > 0
   LIMIT ${mostLanes}
 )
-SELECT c.id, c.lease_token, c.subscription_id, t.now, c.turn, c.lap FROM claimed c, t
+SELECT p.id, p.subscription_id, t.now, p.turn, p.lap FROM picked p, t
 UNION ALL
-SELECT NULL, NULL, e.subscription_id, t.now, NULL, NULL FROM empty e, t
+SELECT NULL, e.subscription_id, t.now, NULL, NULL FROM empty e, t
 ORDER BY turn, lap, subscription_id`;
 }
 
@@ -120,18 +119,15 @@ FOR UPDATE SKIP LOCKED`;
 }
 
 function sleepSql(s: string): string {
+  const due = `(
+    SELECT d.due_at FROM ${s}.delivery d WHERE d.subscription_id = l.subscription_id AND d.status = 'pending'
+    ORDER BY d.due_at, d.id LIMIT 1
+  )`;
   return `WITH t AS MATERIALIZED (
   SELECT $1::text::bigint AS now
-), least AS MATERIALIZED (
-  SELECT w.id, (
-    SELECT d.due_at FROM ${s}.delivery d WHERE d.subscription_id = w.id AND d.status = 'pending'
-    ORDER BY d.due_at LIMIT 1
-  ) AS due
-  FROM jsonb_array_elements_text($2::text::jsonb) AS w(id)
 )
 UPDATE ${s}.lane l
-SET ready = false, next_due = CASE WHEN least.due IS NOT NULL THEN greatest(least.due, l.hold_until) END
-FROM least
-WHERE l.subscription_id = least.id AND ${oneOf("l.subscription_id", "SELECT least.id FROM least")}
-  AND (least.due IS NULL OR least.due > (SELECT now FROM t))`;
+SET ready = false, next_due = CASE WHEN ${due} IS NOT NULL THEN greatest(${due}, l.hold_until) END
+WHERE ${oneOf("l.subscription_id", "SELECT w.id FROM jsonb_array_elements_text($2::text::jsonb) AS w(id)")}
+  AND (${due} > (SELECT now FROM t)) IS NOT FALSE`;
 }

@@ -23,6 +23,8 @@ export async function claimRows(db: Database, request: ClaimRequest): Promise<Cl
     throw new ValidationError([{ pointer: "/limit", message: "must be a whole number, 1 or more" }]);
   const texts = claimTexts(db.schema);
   const now = db.now(request.now);
+  // Made here, not in SQL: a server may ask the kernel for each random value, which costs more than the claim.
+  const token = Buffer.from(systemRandom(15)).toString("base64url");
   await db.run({ text: texts.wake, params: [now] });
   const rows = await db.run({
     text: texts.take,
@@ -33,14 +35,13 @@ export async function claimRows(db: Database, request: ClaimRequest): Promise<Cl
       String(Math.min(room, limit)),
       JSON.stringify(Object.fromEntries(request.rooms ?? [])),
       String(leaseMs),
-      // Random here, not in SQL: a server may ask the kernel for each value, which costs more than the claim.
-      Buffer.from(systemRandom(12)).toString("base64url"),
+      token,
     ],
   });
   const taken = rows.filter((row) => optionalText(row, "id") !== undefined);
   const last = taken.at(-1);
   return {
-    rows: taken.map((row) => ({ id: text(row, "id"), leaseToken: text(row, "lease_token") })),
+    rows: taken.map((row) => ({ id: text(row, "id"), leaseToken: `${token}.${text(row, "id")}` })),
     cursor: last ? text(last, "subscription_id") : cursor,
     empty: rows
       .filter((row) => optionalText(row, "id") === undefined)

@@ -123,6 +123,8 @@ export function textsFor<T>(build: (schema: string) => T): (schema: string) => T
 /**
  * SQL for "is one of these few keys". The planner takes such an array for ten rows whatever it guesses about
  * the subquery, and so probes an index; joined plainly, a wrong guess makes it read a table from end to end.
+ * Never together with a join on the same column: the array would be searched again for each row. What must be
+ * joined is probed by a LATERAL subquery with a LIMIT, or comes from a list with a literal LIMIT.
  */
 export function oneOf(column: string, keys: string): string {
   return `${column} = ANY (ARRAY(${keys}))`;

@@ -1,4 +1,4 @@
-import { nowSql, oneOf, textsFor } from "./database.ts";
+import { nowSql, textsFor } from "./database.ts";
 import { eventColumnsSql } from "./event-rows.ts";
 import { wakeLanesSql } from "./lanes.ts";
 import { matchesSql } from "./matching.ts";
@@ -8,8 +8,11 @@ interface DispatchTexts {
   readonly takeNew: string;
   /** $1 queries (JSON array). Answers ord, subscription_id, endpoint_id, fields. */
   readonly match: string;
-  /** $1 now, $2 events, $3 bodies (base64), $4 deliveries (JSON arrays). Answers project_id and id of those still new. */
-  readonly dispatch: string;
+  /**
+   * For so many events, said so that the planner knows. $1 now, $2 events, $3 bodies (base64), $4 deliveries (JSON
+   * arrays). Answers project_id and id of those still new.
+   */
+  readonly dispatch: (count: number) => string;
   /** $1 now, $2 project, $3 id, $4 error, $5 ms to the next try or null to park. */
   readonly fail: string;
   /** $1 project, $2 id. Locks the event and answers its state. */
@@ -34,8 +37,10 @@ export const dispatchTexts = textsFor(
   ORDER BY head.due_at, head.seq LIMIT (SELECT most FROM t)
 )
 SELECT ${eventColumnsSql("e")}
-FROM due JOIN ${s}.event e ON e.project_id = due.project_id AND e.id = due.id
-WHERE ${oneOf("e.id", "SELECT due.id FROM due")}
+FROM due
+CROSS JOIN LATERAL (
+  SELECT e.* FROM ${s}.event e WHERE e.id = due.id AND e.project_id = due.project_id LIMIT 1
+) AS e
 ORDER BY e.seq`,
 
     match: `WITH asked AS MATERIALIZED (
@@ -46,14 +51,15 @@ ${matchesSql(s, { from: "asked", where: "true" })}
 ORDER BY 1, 2`,
 
     // Lanes are written last, from what the inserts returned: see lanes.ts.
-    dispatch: `WITH t AS MATERIALIZED (
+    dispatch: (count) => `WITH t AS MATERIALIZED (
   SELECT ${nowSql("$1")} AS now
 ), given AS MATERIALIZED (
   SELECT x.* FROM jsonb_to_recordset($2::text::jsonb) AS x(ord int, project_id text, id text, patch text)
+  LIMIT ${count}
 ), still AS MATERIALIZED (
   SELECT given.ord, given.patch, e.project_id, e.id, e.type, e.fanned_out
   FROM given JOIN ${s}.event e ON e.project_id = given.project_id AND e.id = given.id
-  WHERE ${oneOf("e.id", "SELECT given.id FROM given")} AND e.state = 'new'
+  WHERE e.state = 'new'
   ORDER BY e.seq
   FOR UPDATE OF e SKIP LOCKED
 ), bodies AS (
@@ -76,15 +82,18 @@ ORDER BY 1, 2`,
   UPDATE ${s}.event e
   SET state = 'dispatched', dispatched_at = t.now, patch = coalesce(still.patch, e.patch)
   FROM still, t
-  WHERE e.project_id = still.project_id AND e.id = still.id AND ${oneOf("e.id", "SELECT still.id FROM still")}
+  WHERE e.project_id = still.project_id AND e.id = still.id
 ), woken AS (
   ${wakeLanesSql(
     s,
     `SELECT made.subscription_id FROM made
     UNION ALL
     SELECT d.subscription_id FROM still
-    JOIN ${s}.delivery d ON d.event_id = still.id AND d.project_id = still.project_id
-    WHERE ${oneOf("d.event_id", "SELECT f.id FROM still f WHERE f.fanned_out")} AND d.status = 'pending'`,
+    CROSS JOIN LATERAL (
+      SELECT d.subscription_id FROM ${s}.delivery d
+      WHERE d.event_id = still.id AND d.project_id = still.project_id AND d.status = 'pending' OFFSET 0
+    ) AS d
+    WHERE still.fanned_out`,
     "(SELECT now FROM t)",
   )}
 )

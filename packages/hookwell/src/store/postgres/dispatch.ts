@@ -80,7 +80,7 @@ export async function dispatchEvents(
     })),
   );
   const rows = await db.run({
-    text: dispatchTexts(db.schema).dispatch,
+    text: dispatchTexts(db.schema).dispatch(events.length),
     params: [now, JSON.stringify(events), JSON.stringify(bodies), JSON.stringify(deliveries)],
   });
   return rows.map((row) => ({ projectId: text(row, "project_id"), id: text(row, "id") }));

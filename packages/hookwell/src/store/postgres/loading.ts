@@ -1,7 +1,7 @@
 import type { Row } from "../../adapters/seam.ts";
 import type { Delivery } from "../../model/delivery.ts";
 import type { DeliveryStatus } from "../../model/states.ts";
-import { type Database, nowSql, oneOf, textsFor } from "./database.ts";
+import { type Database, nowSql, textsFor } from "./database.ts";
 import type { Endpoint, EndpointBook } from "./endpoints.ts";
 import { bytes, date, defined, integer, nonEmpty, optionalDate, optionalText, text } from "./rows.ts";
 
@@ -20,8 +20,8 @@ const texts = textsFor(
 ), d AS MATERIALIZED (
   SELECT d.*, want.ord,
     row_number() OVER (PARTITION BY d.project_id, d.event_id, d.variant ORDER BY want.ord) AS copy
-  FROM want JOIN ${s}.delivery d ON d.id = want.id
-  WHERE ${oneOf("d.id", "SELECT want.id FROM want")}
+  FROM want
+  CROSS JOIN LATERAL (SELECT d.* FROM ${s}.delivery d WHERE d.id = want.id LIMIT 1) AS d
 )
 SELECT d.id, d.project_id, d.event_id, d.subscription_id, d.endpoint_id, d.variant, d.type, d.status,
   d.attempts, d.round, d.next_attempt_at, d.lease_token, d.lease_until, d.last_error, d.created_at, d.updated_at,
@@ -31,9 +31,11 @@ SELECT d.id, d.project_id, d.event_id, d.subscription_id, d.endpoint_id, d.varia
     WHERE b.project_id = d.project_id AND b.event_id = d.event_id AND b.variant = d.variant
   ) END AS body
 FROM d
-LEFT JOIN ${s}.endpoint p ON p.id = d.endpoint_id
-LEFT JOIN ${s}.subscription s ON s.id = d.subscription_id
-LEFT JOIN ${s}.event e ON e.project_id = d.project_id AND e.id = d.event_id
+LEFT JOIN LATERAL (SELECT p.* FROM ${s}.endpoint p WHERE p.id = d.endpoint_id LIMIT 1) AS p ON true
+LEFT JOIN LATERAL (SELECT s.* FROM ${s}.subscription s WHERE s.id = d.subscription_id LIMIT 1) AS s ON true
+LEFT JOIN LATERAL (
+  SELECT e.tenant_id, e.subject FROM ${s}.event e WHERE e.id = d.event_id AND e.project_id = d.project_id LIMIT 1
+) AS e ON true
 ORDER BY d.ord`,
 );
 

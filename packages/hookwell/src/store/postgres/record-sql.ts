@@ -2,8 +2,11 @@ import { nowSql, oneOf, textsFor } from "./database.ts";
 import { wakeLanesSql } from "./lanes.ts";
 
 interface RecordTexts {
-  /** $1 now, $2 outcomes (JSON array). Answers ord, id, status, attempts of the rows that counted. */
-  readonly outcomes: string;
+  /**
+   * For so many outcomes, said so that the planner knows. $1 now, $2 outcomes (JSON array).
+   * Answers ord, id, status, attempts of the rows that counted.
+   */
+  readonly outcomes: (count: number) => string;
   /** $1 now, $2 the mark (JSON object). Answers known and counted (0 or 1). */
   readonly mark: string;
 }
@@ -16,17 +19,18 @@ interface RecordTexts {
 export const recordTexts = textsFor((s): RecordTexts => {
   const lockedSql = `SELECT d.id AS locked_id, d.subscription_id FROM ${s}.delivery d
   JOIN i ON i.id = d.id
-  WHERE ${oneOf("d.id", "SELECT i.id FROM i")} AND d.status = 'pending' AND d.lease_token IS NOT DISTINCT FROM i.token
+  WHERE d.status = 'pending' AND d.lease_token IS NOT DISTINCT FROM i.token
   ORDER BY d.id
   FOR UPDATE OF d`;
   const now = "(SELECT now FROM t)";
   return {
-    outcomes: `WITH t AS MATERIALIZED (
+    outcomes: (count) => `WITH t AS MATERIALIZED (
   SELECT ${nowSql("$1")} AS now
 ), i AS MATERIALIZED (
   SELECT x.* FROM jsonb_to_recordset($2::text::jsonb) AS x(ord int, id text, token text, kind text, sent boolean,
     delay_ms bigint, hold_ms bigint, reason text, error_code text, last_error text, started_at bigint,
     duration_ms bigint, status_code int, attempt_code text, attempt_error text, excerpt text)
+  LIMIT ${count}
 ), locked AS MATERIALIZED (
   ${lockedSql}
 ), done AS (
@@ -45,7 +49,7 @@ export const recordTexts = textsFor((s): RecordTexts => {
     last_duration_ms = CASE i.kind WHEN 'delivered' THEN i.duration_ms END,
     last_status_code = CASE i.kind WHEN 'delivered' THEN i.status_code END
   FROM i JOIN locked ON locked.locked_id = i.id
-  WHERE d.id = i.id AND ${oneOf("d.id", "SELECT locked.locked_id FROM locked")}
+  WHERE d.id = i.id
   RETURNING i.ord, d.id, d.status, d.attempts, d.round, d.subscription_id, i.kind, i.sent, i.hold_ms,
     d.due_at AS next_due
 ), logged AS (
@@ -110,7 +114,7 @@ SELECT done.ord, done.id, done.status, done.attempts FROM done ORDER BY done.ord
     updated_at = coalesce(i.at, ${now}),
     delivered_at = CASE i.status WHEN 'delivered' THEN i.at END
   FROM i JOIN locked ON locked.locked_id = i.id
-  WHERE d.id = i.id AND ${oneOf("d.id", "SELECT locked.locked_id FROM locked")}
+  WHERE d.id = i.id
   RETURNING d.id, d.subscription_id, d.status
 ), woken AS (
   ${wakeLanesSql(s, "SELECT done.subscription_id FROM done WHERE done.status = 'pending'", now)}

@@ -84,7 +84,7 @@ async function recordBatch(
 
 function statement(schema: string, batch: readonly Numbered[], now: string | null): Statement {
   return {
-    text: recordTexts(schema).outcomes,
+    text: recordTexts(schema).outcomes(batch.length),
     params: [now, JSON.stringify(batch.map(({ outcome, ord }) => outcomeJson(outcome, ord)))],
   };
 }

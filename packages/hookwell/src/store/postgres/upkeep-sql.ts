@@ -1,14 +1,17 @@
 import { nowSql, oneOf, textsFor } from "./database.ts";
 
+/** Takes how many rows to look at and how many to prune: literals, so that the planner knows how few they are. */
+type Prune = (look: number, most: number) => string;
+
 interface UpkeepTexts {
   /** $1 now, $2 limit. Answers a row for each cancelled delivery. */
   readonly cancelEnded: string;
   /** $1 now, $2 ms that a disabled subscription holds, $3 limit. Answers id of each failed delivery. */
   readonly failHeld: string;
-  /** $1 now, $2 status, $3 ms kept, $4 ms events are kept, $5 where to begin (updated_at), $6 rows to look at, $7 limit. */
-  readonly pruneDeliveries: string;
-  /** $1 now, $2 ms kept, $3 where to begin (captured_at), $4 rows to look at, $5 limit. */
-  readonly pruneEvents: string;
+  /** $1 now, $2 status, $3 ms kept, $4 ms events are kept, $5 where to begin (updated_at). */
+  readonly pruneDeliveries: Prune;
+  /** $1 now, $2 ms kept, $3 where to begin (captured_at). */
+  readonly pruneEvents: Prune;
   /** $1 now, $2 ms kept, $3 limit. */
   readonly pruneSubscriptions: string;
   /** $1 now. */
@@ -71,20 +74,20 @@ RETURNING 1 AS cancelled`,
 )
 SELECT failed.id FROM failed ORDER BY failed.id`,
 
-    pruneDeliveries: `WITH t AS MATERIALIZED (
+    pruneDeliveries: (look, most) => `WITH t AS MATERIALIZED (
   SELECT ${nowSql("$1")} AS now, $2::text COLLATE "C" AS status, $3::text::bigint AS kept, $4::text::bigint AS events_kept,
-    $5::text::bigint AS begin, $6::text::int AS look, $7::text::int AS most
+    $5::text::bigint AS begin
 ), seen AS MATERIALIZED (
   SELECT d.id, d.updated_at, d.event_id, d.project_id, d.variant FROM ${s}.delivery d
   WHERE d.status = (SELECT status FROM t) AND d.status IN ('delivered', 'failed', 'cancelled')
     AND d.updated_at >= (SELECT begin FROM t) AND d.updated_at <= ${now} - (SELECT kept FROM t)
-  ORDER BY d.updated_at, d.id LIMIT (SELECT look FROM t)
+  ORDER BY d.updated_at, d.id LIMIT ${look}
 ), over AS MATERIALIZED (
   SELECT seen.id FROM seen
   WHERE (
     SELECT 1 FROM ${s}.event e WHERE e.id = seen.event_id AND e.project_id = seen.project_id
       AND e.captured_at > ${now} - (SELECT events_kept FROM t) LIMIT 1) IS NULL
-  ORDER BY seen.updated_at, seen.id LIMIT (SELECT most FROM t)
+  ORDER BY seen.updated_at, seen.id LIMIT ${most}
 ), locked AS MATERIALIZED (
   SELECT d.id FROM ${s}.delivery d
   WHERE ${oneOf("d.id", "SELECT over.id FROM over")} AND d.status = (SELECT status FROM t)
@@ -96,8 +99,7 @@ SELECT failed.id FROM failed ORDER BY failed.id`,
   DELETE FROM ${s}.attempt a WHERE ${oneOf("a.delivery_id", "SELECT gone.id FROM gone")}
 ), bodies AS (
   DELETE FROM ${s}.body b USING gone
-  WHERE ${oneOf("b.event_id", "SELECT gone.event_id FROM gone")}
-    AND b.event_id = gone.event_id AND b.project_id = gone.project_id AND b.variant = gone.variant
+  WHERE b.event_id = gone.event_id AND b.project_id = gone.project_id AND b.variant = gone.variant
     AND (SELECT 1 FROM ${s}.event e WHERE e.id = b.event_id AND e.project_id = b.project_id LIMIT 1) IS NULL
     AND (
       SELECT 1 FROM ${s}.delivery d
@@ -107,28 +109,27 @@ SELECT failed.id FROM failed ORDER BY failed.id`,
 SELECT (SELECT count(*) FROM gone)::int AS pruned, (SELECT count(*) FROM seen)::int AS seen,
   (SELECT max(seen.updated_at) FROM seen)::text AS last`,
 
-    pruneEvents: `WITH t AS MATERIALIZED (
-  SELECT ${nowSql("$1")} AS now, $2::text::bigint AS kept, $3::text::bigint AS begin, $4::text::int AS look,
-    $5::text::int AS most
+    pruneEvents: (look, most) => `WITH t AS MATERIALIZED (
+  SELECT ${nowSql("$1")} AS now, $2::text::bigint AS kept, $3::text::bigint AS begin
 ), seen AS MATERIALIZED (
   SELECT e.id, e.project_id, e.state, e.captured_at, e.seq FROM ${s}.event e
   WHERE e.captured_at >= (SELECT begin FROM t) AND e.captured_at <= ${now} - (SELECT kept FROM t)
-  ORDER BY e.captured_at, e.id LIMIT (SELECT look FROM t)
+  ORDER BY e.captured_at, e.id LIMIT ${look}
 ), over AS MATERIALIZED (
   SELECT seen.id, seen.project_id FROM seen
   WHERE seen.state <> 'new' AND (
     SELECT 1 FROM ${s}.delivery d WHERE d.event_id = seen.id AND d.project_id = seen.project_id LIMIT 1) IS NULL
-  ORDER BY seen.captured_at, seen.id LIMIT (SELECT most FROM t)
+  ORDER BY seen.captured_at, seen.id LIMIT ${most}
 ), locked AS MATERIALIZED (
   SELECT e.id, e.project_id FROM ${s}.event e JOIN over ON over.id = e.id AND over.project_id = e.project_id
-  WHERE ${oneOf("e.id", "SELECT over.id FROM over")} AND e.state <> 'new'
+  WHERE e.state <> 'new'
   ORDER BY e.seq FOR UPDATE OF e SKIP LOCKED
 ), bodies AS (
   DELETE FROM ${s}.body b USING locked
-  WHERE ${oneOf("b.event_id", "SELECT locked.id FROM locked")} AND b.event_id = locked.id AND b.project_id = locked.project_id
+  WHERE b.event_id = locked.id AND b.project_id = locked.project_id
 ), gone AS (
   DELETE FROM ${s}.event e USING locked
-  WHERE ${oneOf("e.id", "SELECT locked.id FROM locked")} AND e.id = locked.id AND e.project_id = locked.project_id
+  WHERE e.id = locked.id AND e.project_id = locked.project_id
   RETURNING 1 AS one
 )
 SELECT (SELECT count(*) FROM gone)::int AS pruned, (SELECT count(*) FROM seen)::int AS seen,

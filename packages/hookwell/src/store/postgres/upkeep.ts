@@ -87,15 +87,15 @@ export class Upkeep {
   /** One look at the oldest rows, from where the last one ended; at the end of them it begins again. */
   async #prune(
     table: string,
-    sql: string,
+    sql: (look: number, most: number) => string,
     params: readonly (string | null)[],
     limit: number,
   ): Promise<{ readonly pruned: number; readonly more: boolean }> {
     const look = limit * looksPerRow;
     const begin = this.#places.get(table) ?? "0";
     const [row] = await this.#db.run({
-      text: sql,
-      params: [...params, begin, String(look), String(limit)],
+      text: sql(look, limit),
+      params: [...params, begin],
     });
     const pruned = integer(row!, "pruned");
     const full = integer(row!, "seen") === look;
