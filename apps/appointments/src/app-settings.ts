@@ -1,0 +1,23 @@
+import { ConfigurationError } from "hookwell";
+
+/** Settings of the application itself, beside those of Hookwell. */
+export interface AppSettings {
+  /** ORDINARY_BOOKINGS: whether bookings without an invitation have their events captured too. */
+  readonly captureOrdinary: boolean;
+  /** TRUST_PROXY: proxies whose X-Forwarded-For counts; addresses and networks, separated by commas. */
+  readonly trustProxy?: string;
+}
+
+/** @throws ConfigurationError */
+export function readAppSettings(environment: Readonly<Record<string, string | undefined>>): AppSettings {
+  const ordinary = environment.ORDINARY_BOOKINGS ?? "";
+  if (!["", "published", "captured"].includes(ordinary))
+    throw new ConfigurationError(
+      'ORDINARY_BOOKINGS must be "captured" (with the transition) or "published" (after it, the default).',
+    );
+  const trustProxy = environment.TRUST_PROXY?.trim() ?? "";
+  return {
+    captureOrdinary: ordinary === "captured",
+    ...(trustProxy === "" ? {} : { trustProxy }),
+  };
+}
