@@ -24,7 +24,8 @@ export interface SlotHost extends HostHours {
   readonly upcomingBookings: number;
 }
 
-export interface SlotsInput extends Buffers, Reach {
+/** What is asked for, and the rules of the appointment. */
+export interface SlotRules extends Buffers, Reach {
   /** Epoch milliseconds. */
   readonly now: number;
   /** Starts that are asked for, half-open, in epoch milliseconds. */
@@ -35,6 +36,9 @@ export interface SlotsInput extends Buffers, Reach {
   readonly routingMode: RoutingMode;
   /** Absent = any time. */
   readonly window?: Window;
+}
+
+export interface SlotsInput extends SlotRules {
   /** Active users only, in their order (priority, then position). */
   readonly hosts: readonly SlotHost[];
 }
@@ -46,8 +50,8 @@ export interface SlotsInput extends Buffers, Reach {
  */
 export function computeSlots(input: SlotsInput): Slot[] {
   const durationMs = input.durationMinutes * minuteMs;
-  const starts = allowedStarts(input, durationMs);
-  if (starts.start >= starts.end) return [];
+  const starts = allowedStarts(input);
+  if (starts.start === starts.end) return [];
   const reach = { start: starts.start, end: starts.end + durationMs };
   const days = input.hosts.map((host) => hostDays(host, input, reach));
   const grid = new Set(
@@ -81,6 +85,15 @@ export function slotAt(input: SlotsInput, startAt: string): Slot | undefined {
   );
 }
 
+/** The half-open span of starts that the range, notice, future limit and window allow; empty when they allow none. */
+export function allowedStarts(rules: SlotRules): Period {
+  const durationMs = rules.durationMinutes * minuteMs;
+  const { earliest, latest } = startLimits(rules.now, rules);
+  const window = windowBounds(rules.window ?? { from: null, until: null, timeZone: null });
+  const start = Math.max(rules.range.start, earliest, window.start);
+  return { start, end: Math.max(start, Math.min(rules.range.end, latest + 1, window.end - durationMs + 1)) };
+}
+
 interface HostDays {
   readonly userId: string;
   readonly role: HostRole;
@@ -98,16 +111,6 @@ function hostDays(host: SlotHost, input: SlotsInput, reach: Period): HostDays {
   // Periods that end within the reach of any buffer: everything else cannot matter to these slots.
   const busy = host.busy.filter((period) => conflicts(reach, input, period));
   return { userId, role, upcomingBookings, working, united: merge(working), busy };
-}
-
-/** Half-open range of the starts that now, the window and the range allow. */
-function allowedStarts(input: SlotsInput, durationMs: number): Period {
-  const { earliest, latest } = startLimits(input.now, input);
-  const window = windowBounds(input.window ?? { from: null, until: null, timeZone: null });
-  return {
-    start: Math.max(input.range.start, earliest, window.start),
-    end: Math.min(input.range.end, latest + 1, window.end - durationMs + 1),
-  };
 }
 
 function gridStarts(host: HostDays, intervalMs: number, starts: Period): number[] {
