@@ -28,7 +28,7 @@ export interface DeliveryLoopConfig {
   readonly failureHook?: FailureHook;
   /** Sends in flight at most. Default 512. */
   readonly maxInFlight?: number;
-  /** Sends in flight per lane: at first (4) and at most (32). */
+  /** Sends in flight per lane: after the first success (4) and at most (32). */
   readonly laneStart?: number;
   readonly laneMax?: number;
   /** Default 30 s, or twice the exchange limit where that is more. */
@@ -109,6 +109,9 @@ export class DeliveryLoop {
       observe: config.observe,
       idle: () => this.#sends.size === 0,
       onRecorded: (entries, result) => this.#recorded(entries, result),
+      onDone: (entry) => {
+        if (holdsLane(entry.outcome)) this.#rooms.closed(entry.delivery.subscriptionId);
+      },
     });
   }
 
@@ -132,7 +135,7 @@ export class DeliveryLoop {
         now: virtualTime ? clock() : null,
         limit,
         leaseMs,
-        room: this.#rooms.start,
+        room: this.#rooms.unknown,
         rooms,
         ...(this.#cursor === undefined ? {} : { cursor: this.#cursor }),
       });
@@ -227,6 +230,7 @@ export class DeliveryLoop {
   #finish(send: Send, decision: Decision, signal: LaneSignal): void {
     send.settled = true;
     this.#sends.delete(send);
+    if (holdsLane(decision)) this.#rooms.closing(send.delivery.subscriptionId);
     const more = this.#rooms.ended(send.delivery.subscriptionId, signal);
     this.#add(send.delivery, decision, send.leaseEnds);
     if (this.#sends.size === 0) for (const resolve of this.#onIdle.splice(0)) resolve();
@@ -284,6 +288,11 @@ export class DeliveryLoop {
     // Neither recorded nor known to be stale: the store could not take it, and its lease will end.
     for (const { delivery } of byId.values()) observe("leaseLost", momentOf(delivery));
   }
+}
+
+/** True when recording it holds the whole lane, so that nothing more of it may be sent until then. */
+function holdsLane(decision: Decision): boolean {
+  return decision.kind === "gone" || (decision.kind === "retry" && decision.holdLaneMs !== undefined);
 }
 
 function signalOf(decision: Decision): LaneSignal {

@@ -6,32 +6,40 @@ interface Lane {
   bound: number;
   /** The last claim filled the lane's room, so more rows of it are probably due. */
   more: boolean;
+  /** Outcomes on their way to the store that will hold the lane (410, Retry-After): nothing is sent before. */
+  closing: number;
 }
+
+/** The room of a lane of which nothing is known: one send asks whether anybody is there. */
+const unknownRoom = 1;
 
 /** Idle lanes whose learned bound is remembered: they travel with every claim, so they are few. */
 const rememberedLanes = 128;
 
 /**
- * How many sends each lane may have in flight: 4 at first, doubled by a success up to 32, halved by a time-out.
- * So an endpoint that hangs holds few slots, and one that answers gets as many as it can use.
+ * How many sends each lane may have in flight: 1 until the first success, then 4, doubled by a success up to 32,
+ * halved by a time-out. So an endpoint that hangs holds one slot, one that is gone is asked once
+ * (docs/decisions/0013), and one that answers gets as many as it can use.
  */
 export class LaneRooms {
-  readonly start: number;
+  /** Room of a lane that `rooms` does not name. */
+  readonly unknown = unknownRoom;
+  readonly #start: number;
   readonly #most: number;
   readonly #lanes = new Map<string, Lane>();
   #idle = 0;
 
   constructor(start = 4, most = 32) {
-    this.start = Math.min(start, most);
+    this.#start = Math.min(start, most);
     this.#most = most;
   }
 
-  /** Rooms of the lanes that have not the room of an unknown one (`start`). */
+  /** Rooms of the lanes that have not the room of an unknown one. */
   rooms(): Map<string, number> {
     const rooms = new Map<string, number>();
     for (const [id, lane] of this.#lanes) {
-      const room = Math.max(lane.bound - lane.inFlight, 0);
-      if (room !== this.start) rooms.set(id, room);
+      const room = lane.closing > 0 ? 0 : Math.max(lane.bound - lane.inFlight, 0);
+      if (room !== this.unknown) rooms.set(id, room);
     }
     return rooms;
   }
@@ -42,34 +50,56 @@ export class LaneRooms {
     for (const id of laneIds) counts.set(id, (counts.get(id) ?? 0) + 1);
     if (!full)
       for (const [id, lane] of this.#lanes)
-        if (!counts.has(id) && (rooms.get(id) ?? this.start) > 0) lane.more = false;
+        if (!counts.has(id) && (rooms.get(id) ?? this.unknown) > 0) lane.more = false;
     for (const [id, count] of counts) {
       const lane = this.#lanes.get(id);
-      if (lane) lane.more = count >= (rooms.get(id) ?? this.start);
+      if (lane) lane.more = count >= (rooms.get(id) ?? this.unknown);
     }
   }
 
   began(id: string): void {
+    this.#hold(id).inFlight++;
+  }
+
+  /** An outcome that holds the lane is being recorded: no room until `closed` is called as often. */
+  closing(id: string): void {
+    this.#hold(id).closing++;
+  }
+
+  closed(id: string): void {
     const lane = this.#lane(id);
-    if (lane.inFlight++ === 0) this.#idle--;
+    lane.closing--;
+    this.#release(id, lane);
   }
 
   /** To be called once for each `began`. True when the lane probably has more rows that its room kept back. */
   ended(id: string, signal: LaneSignal): boolean {
     const lane = this.#lane(id);
-    if (signal === "success") lane.bound = Math.min(lane.bound * 2, this.#most);
+    if (signal === "success")
+      lane.bound = lane.bound < this.#start ? this.#start : Math.min(lane.bound * 2, this.#most);
     else if (signal === "timeout") lane.bound = Math.max(Math.floor(lane.bound / 2), 1);
-    if (--lane.inFlight === 0) {
-      this.#idle++;
-      if (lane.bound === this.start || this.#idle > rememberedLanes) this.#forget(id);
-    }
+    lane.inFlight--;
+    this.#release(id, lane);
     return lane.more;
+  }
+
+  /** The lane, counted as busy from now on. */
+  #hold(id: string): Lane {
+    const lane = this.#lane(id);
+    if (lane.inFlight + lane.closing === 0) this.#idle--;
+    return lane;
+  }
+
+  #release(id: string, lane: Lane): void {
+    if (lane.inFlight + lane.closing > 0) return;
+    this.#idle++;
+    if (lane.bound === this.unknown || this.#idle > rememberedLanes) this.#forget(id);
   }
 
   #lane(id: string): Lane {
     let lane = this.#lanes.get(id);
     if (!lane) {
-      lane = { inFlight: 0, bound: this.start, more: false };
+      lane = { inFlight: 0, bound: this.unknown, more: false, closing: 0 };
       this.#lanes.set(id, lane);
       this.#idle++;
     }

@@ -21,6 +21,8 @@ interface OutcomeBufferConfig {
   /** True when no send is under way, so that waiting for company is pointless. */
   readonly idle: () => boolean;
   readonly onRecorded: (entries: readonly Entry[], result: RecordResult) => void;
+  /** Called once for every entry added: recorded, stale or given up. */
+  readonly onDone: (entry: Entry) => void;
 }
 
 /** Long enough to fill a batch under load, and well inside the 50 ms that an outcome may wait. */
@@ -92,7 +94,7 @@ export class OutcomeBuffer {
 
   /** Never rejects. */
   async #record(batch: readonly Entry[]): Promise<void> {
-    const { store, now, timers, health, onRecorded } = this.#config;
+    const { store, now, timers, health, onRecorded, onDone } = this.#config;
     for (let entries = batch; entries.length > 0; ) {
       let result: RecordResult;
       try {
@@ -105,6 +107,7 @@ export class OutcomeBuffer {
       }
       health.reached();
       onRecorded(entries, result);
+      entries.forEach(onDone);
       return;
     }
   }
@@ -113,8 +116,10 @@ export class OutcomeBuffer {
   #stillLeased(entries: readonly Entry[]): readonly Entry[] {
     const steady = this.#config.monotonic();
     const leased = (entry: Entry): boolean => !this.#giveUp.signal.aborted && entry.leaseEnds > steady;
-    for (const { delivery } of entries.filter((entry) => !leased(entry)))
-      this.#config.observe("leaseLost", momentOf(delivery));
+    for (const entry of entries.filter((each) => !leased(each))) {
+      this.#config.observe("leaseLost", momentOf(entry.delivery));
+      this.#config.onDone(entry);
+    }
     return entries.filter(leased);
   }
 }

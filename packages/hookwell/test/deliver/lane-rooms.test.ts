@@ -8,21 +8,22 @@ function after(rooms: LaneRooms, id: string, signals: readonly LaneSignal[]): nu
     rooms.began(id);
     rooms.ended(id, signal);
   }
-  return rooms.rooms().get(id) ?? rooms.start;
+  return rooms.rooms().get(id) ?? rooms.unknown;
 }
 
 describe("the bound of a lane", () => {
-  test("is 4 at first, doubled by a success up to 32, halved by a time-out down to 1", () => {
+  test("is 1 at first, 4 after a success, then doubled up to 32, halved by a time-out down to 1", () => {
     const rooms = new LaneRooms();
-    expect(after(rooms, "a", [])).toBe(4);
-    expect(after(rooms, "a", ["success"])).toBe(8);
+    expect(after(rooms, "a", [])).toBe(1);
+    expect(after(rooms, "a", ["other"])).toBe(1);
+    expect(after(rooms, "a", ["success"])).toBe(4);
+    expect(after(rooms, "a", ["success", "success"])).toBe(16);
     expect(after(rooms, "a", ["success", "success"])).toBe(32);
-    expect(after(rooms, "a", ["success"])).toBe(32);
     expect(after(rooms, "a", ["other"])).toBe(32);
     expect(after(rooms, "a", ["timeout"])).toBe(16);
     expect(after(rooms, "a", Array(9).fill("timeout"))).toBe(1);
-    expect(after(rooms, "a", ["success"])).toBe(2);
-    expect(after(rooms, "b", [])).toBe(4);
+    expect(after(rooms, "a", ["success"])).toBe(4);
+    expect(after(rooms, "b", [])).toBe(1);
   });
 
   test("is never exceeded, and never forgotten while sends are under way", () => {
@@ -38,7 +39,7 @@ describe("the bound of a lane", () => {
         const inFlight = new Map<string, number>();
         for (const { lane, wants, ends, signal } of steps) {
           const given = rooms.rooms();
-          const room = given.get(lane) ?? rooms.start;
+          const room = given.get(lane) ?? rooms.unknown;
           const taken = Math.min(wants, room);
           for (let send = 0; send < taken; send++) rooms.began(lane);
           rooms.claimed(Array(taken).fill(lane), given, false);
@@ -53,6 +54,17 @@ describe("the bound of a lane", () => {
         }
       }),
     );
+  });
+
+  test("an outcome that holds the lane leaves no room until it is recorded", () => {
+    const rooms = new LaneRooms();
+    after(rooms, "a", ["success"]);
+    rooms.began("a");
+    rooms.closing("a");
+    rooms.ended("a", "other");
+    expect(rooms.rooms().get("a")).toBe(0);
+    rooms.closed("a");
+    expect(rooms.rooms().get("a")).toBe(4);
   });
 
   test("few idle lanes are remembered: what travels with a claim stays small", () => {
