@@ -50,6 +50,7 @@ export function decide(
   if (wasStopped(result.error, result.aborted)) return { kind: "released" };
   const exchange = failed(delivery, result.error, times);
   if (exchange.statusCode === 410) return { kind: "gone", exchange };
+  const breakable = isBreakable(exchange);
   const delay = delayAfter(policy, delivery.attempts, random);
   if (delay === undefined)
     return {
@@ -58,10 +59,16 @@ export function decide(
       reason: "attempts_exhausted",
       errorCode: exchange.errorCode!,
       error: exchange.error!,
+      breakable,
     };
   const held = retryAfter(result.error, longestDelay(policy));
-  if (held === undefined) return { kind: "retry", exchange, delayMs: delay };
-  return { kind: "retry", exchange, delayMs: Math.max(delay, held), holdLaneMs: held };
+  if (held === undefined) return { kind: "retry", exchange, delayMs: delay, breakable };
+  return { kind: "retry", exchange, delayMs: Math.max(delay, held), holdLaneMs: held, breakable };
+}
+
+/** What says that the receiver is in trouble, whatever it was sent: no answer at all, 429, 5xx. */
+function isBreakable({ statusCode }: Exchange): boolean {
+  return statusCode === undefined || statusCode === 429 || statusCode >= 500;
 }
 
 /** Asks with the policy; one of the application's that throws must not lose the delivery: the default stands in. */

@@ -1,5 +1,6 @@
 import type { Clock } from "../model/clock.ts";
 import type { Delivery, Outcome } from "../model/delivery.ts";
+import type { LanePolicy } from "../model/lane-policy.ts";
 import type { Observer } from "../model/observe.ts";
 import type { Random } from "../model/random.ts";
 import type { RetryPolicyInput } from "../model/retry.ts";
@@ -35,6 +36,8 @@ export interface DeliveryLoopConfig {
   readonly leaseMs?: number;
   /** Limit of one exchange, default 15 s: a row whose lease does not cover it is given back unsent. */
   readonly exchangeLimitMs?: number;
+  /** Circuit breaker and disabling of what only fails. Default: neither. */
+  readonly lanes?: LanePolicy;
   /** A steady clock in ms, for what is left of a lease. */
   readonly monotonic?: () => number;
 }
@@ -55,6 +58,15 @@ interface Send {
   readonly startedAt: Date;
   readonly started: number;
   settled: boolean;
+}
+
+/** What one claim gave. */
+export interface ClaimRound {
+  readonly claimed: number;
+  /** Slots are left and more is due. */
+  readonly again: boolean;
+  /** Milliseconds until a lane that was left at its rate limit may send again. */
+  readonly againInMs?: number;
 }
 
 const largestClaim = 256;
@@ -86,6 +98,8 @@ export class DeliveryLoop {
   #full = false;
   #highWater = 0;
   #gathering = false;
+  /** When the soonest lane that was left at its rate limit may send again, by the steady clock. */
+  #rateFreeAt = Number.POSITIVE_INFINITY;
 
   constructor(config: DeliveryLoopConfig) {
     this.#config = {
@@ -95,6 +109,7 @@ export class DeliveryLoop {
       laneMax: 32,
       leaseMs: Math.max(30_000, 2 * (config.exchangeLimitMs ?? 0)),
       exchangeLimitMs: 15_000,
+      lanes: {},
       monotonic: () => performance.now(),
       ...config,
     };
@@ -102,6 +117,7 @@ export class DeliveryLoop {
     this.#recordHealth = new StoreHealth("record", config.observe, config.random);
     this.#outcomes = new OutcomeBuffer({
       store: config.store,
+      lanes: this.#config.lanes,
       now: () => (config.virtualTime ? config.clock() : null),
       timers: config.timers,
       monotonic: this.#config.monotonic,
@@ -123,7 +139,7 @@ export class DeliveryLoop {
    * Claims for the free slots, at most `max` rows, and begins to send. `again`: slots are left and more is due.
    * Rejects when the claim fails. One call at a time.
    */
-  async claimOnce(max = largestClaim): Promise<{ readonly claimed: number; readonly again: boolean }> {
+  async claimOnce(max = largestClaim): Promise<ClaimRound> {
     const { store, clock, virtualTime, leaseMs, maxInFlight, monotonic, observe } = this.#config;
     const limit = Math.min(this.#slots(maxInFlight), largestClaim, max);
     if (limit < 1 || this.#closing || this.#claiming) return { claimed: 0, again: false };
@@ -131,7 +147,7 @@ export class DeliveryLoop {
     const leaseEnds = monotonic() + leaseMs;
     this.#claiming = true;
     try {
-      const { deliveries, cursor } = await store.claim({
+      const { deliveries, cursor, againInMs } = await store.claim({
         now: virtualTime ? clock() : null,
         limit,
         leaseMs,
@@ -150,7 +166,15 @@ export class DeliveryLoop {
       this.#highWater = this.#sends.size;
       this.counts.claimed += deliveries.length;
       if (deliveries.length > 0) observe("claimed", { deliveries: deliveries.length });
-      return { claimed: deliveries.length, again: this.#full && this.#sends.size < maxInFlight };
+      const steady = monotonic();
+      // Kept until it has passed: a claim that comes before finds nothing, and hears of nothing.
+      if (this.#rateFreeAt <= steady) this.#rateFreeAt = Number.POSITIVE_INFINITY;
+      if (againInMs !== undefined) this.#rateFreeAt = Math.min(this.#rateFreeAt, steady + againInMs);
+      return {
+        claimed: deliveries.length,
+        again: this.#full && this.#sends.size < maxInFlight,
+        ...(this.#rateFreeAt < Number.POSITIVE_INFINITY && { againInMs: this.#rateFreeAt - steady }),
+      };
     } finally {
       this.#claiming = false;
     }
@@ -284,6 +308,10 @@ export class DeliveryLoop {
         this.counts.rescheduled++;
         observe("rescheduled", { ...moment, delayMs: outcome.delayMs, error: outcome.exchange.error ?? "" });
       } else observe("released", moment);
+    }
+    for (const { subscriptionId, change } of result.lanes) {
+      if (change === "closed") this.#rooms.restart(subscriptionId);
+      observe(change === "opened" ? "laneOpened" : "laneClosed", { subscriptionId });
     }
     // Neither recorded nor known to be stale: the store could not take it, and its lease will end.
     for (const { delivery } of byId.values()) observe("leaseLost", momentOf(delivery));

@@ -72,6 +72,13 @@ export class LaneRooms {
     this.#release(id, lane);
   }
 
+  /** After its circuit closed: as if nothing were known of it. */
+  restart(id: string): void {
+    const lane = this.#hold(id);
+    lane.bound = this.unknown;
+    this.#release(id, lane);
+  }
+
   /** To be called once for each `began`. True when the lane probably has more rows that its room kept back. */
   ended(id: string, signal: LaneSignal): boolean {
     const lane = this.#lane(id);

@@ -122,9 +122,9 @@ export class Loops {
     const pacer = this.#pacers.deliver;
     while (!this.#stopped.signal.aborted) {
       try {
-        const { claimed, again } = await this.#delivery.claimOnce();
+        const { claimed, again, againInMs } = await this.#delivery.claimOnce();
         health.reached();
-        if (!again) await pacer.next(claimed > 0);
+        if (!again) await pacer.next(claimed > 0, againInMs);
       } catch (error) {
         await pacer.pause(health.failed(error));
       }

@@ -1,4 +1,5 @@
 import type { Delivery, Outcome } from "../model/delivery.ts";
+import type { LanePolicy } from "../model/lane-policy.ts";
 import type { DeliveryMoment, Observer } from "../model/observe.ts";
 import type { Timers } from "../model/timers.ts";
 import type { Now, OutboxStore, RecordResult } from "../store/contract.ts";
@@ -13,6 +14,7 @@ export interface Entry {
 
 interface OutcomeBufferConfig {
   readonly store: Pick<OutboxStore, "record">;
+  readonly lanes: LanePolicy;
   readonly now: () => Now;
   readonly timers: Timers;
   readonly monotonic: () => number;
@@ -94,12 +96,12 @@ export class OutcomeBuffer {
 
   /** Never rejects. */
   async #record(batch: readonly Entry[]): Promise<void> {
-    const { store, now, timers, health, onRecorded, onDone } = this.#config;
+    const { store, lanes, now, timers, health, onRecorded, onDone } = this.#config;
     for (let entries = batch; entries.length > 0; ) {
       let result: RecordResult;
       try {
         const outcomes = entries.map((entry) => entry.outcome);
-        result = await store.record(outcomes, now());
+        result = await store.record(outcomes, now(), lanes);
       } catch (error) {
         await timers.sleep(health.failed(error), this.#giveUp.signal);
         entries = this.#stillLeased(entries);

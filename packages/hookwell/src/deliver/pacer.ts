@@ -42,12 +42,12 @@ export class Pacer {
     this.#waiting?.end.abort();
   }
 
-  /** Waits until it is time for the next look. `found`: the last one found work. */
-  async next(found: boolean): Promise<void> {
+  /** Waits until it is time for the next look, at most `mostMs`. `found`: the last one found work. */
+  async next(found: boolean, mostMs = Number.POSITIVE_INFINITY): Promise<void> {
     if (found) this.#idleMs = leastIdleMs;
     while (!this.#poked && !this.#stopped.signal.aborted) {
       const series = this.#step !== undefined;
-      await this.#wait(this.#nextMs());
+      await this.#wait(Math.min(this.#nextMs(), mostMs));
       // Cut short by a wake, not by a poke: the series has only begun.
       if (series || this.#step === undefined) break;
     }

@@ -94,6 +94,7 @@ export interface DeliveryDetail extends DeliveryRecord {
  *   that the claim counted is taken back.
  * - `gone`: 410: failed, the subscription disabled as gone and its lane held, in one transaction.
  * - `released`: given back unsent; the claim's attempt is taken back and the row is due as before.
+ * `breakable`: the failure counts towards the circuit breaker (network, time-out, 429, 5xx).
  */
 export type Outcome = { readonly id: string; readonly leaseToken: string } & (
   | { readonly kind: "delivered"; readonly exchange: Exchange }
@@ -102,6 +103,7 @@ export type Outcome = { readonly id: string; readonly leaseToken: string } & (
       readonly exchange: Exchange;
       readonly delayMs: number;
       readonly holdLaneMs?: number;
+      readonly breakable?: boolean;
     }
   | {
       readonly kind: "failed";
@@ -109,6 +111,7 @@ export type Outcome = { readonly id: string; readonly leaseToken: string } & (
       readonly reason: string;
       readonly errorCode: string;
       readonly error: string;
+      readonly breakable?: boolean;
     }
   | { readonly kind: "gone"; readonly exchange: Exchange }
   | { readonly kind: "released" }

@@ -25,6 +25,9 @@ export interface ObservedEvents {
   readonly cancelled: { readonly deliveries: number };
   readonly released: DeliveryMoment;
   readonly leaseLost: DeliveryMoment;
+  /** The circuit of a lane opened: nothing but single probes is sent until one succeeds. */
+  readonly laneOpened: { readonly subscriptionId: string };
+  readonly laneClosed: { readonly subscriptionId: string };
   readonly subscriptionDisabled: { readonly subscriptionId: string; readonly reason: DisabledReason };
   readonly hookFailed: { readonly deliveryId: string; readonly error: string };
   /** A loop could not reach its store; once until it is regained. */

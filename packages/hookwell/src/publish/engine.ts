@@ -5,6 +5,8 @@ import { StoreHealth } from "../deliver/store-health.ts";
 import { Dispatcher } from "../dispatch/dispatcher.ts";
 import type { Clock } from "../model/clock.ts";
 import type { Catalogue } from "../model/definition.ts";
+import { ConfigurationError } from "../model/errors.ts";
+import { defaultBreaker, defaultDisable, type LanePolicy } from "../model/lane-policy.ts";
 import type { Observer } from "../model/observe.ts";
 import { systemRandomNumber } from "../model/random.ts";
 import type { RetryPolicyInput } from "../model/retry.ts";
@@ -13,7 +15,7 @@ import { HttpSender } from "../send/http-sender.ts";
 import type { Sender } from "../send/sender.ts";
 import type { OutboxStore, RetentionPolicy } from "../store/contract.ts";
 import type { AnyAdapter } from "./hookwell.ts";
-import type { HookwellOptions } from "./options.ts";
+import type { HookwellOptions, LaneOptions } from "./options.ts";
 import type { TenantMode } from "./prepare-event.ts";
 import { StartedRun } from "./run.ts";
 import type { DrainResult, Retention, Run, StartOptions } from "./surface.ts";
@@ -113,6 +115,7 @@ export class Engine {
       random: options.randomNumber ?? systemRandomNumber,
       timers: options.timers ?? systemTimers,
       observe,
+      lanes: lanePolicy(options.lanes),
       ...(options.limits?.exchangeMs !== undefined && { exchangeLimitMs: options.limits.exchangeMs }),
     };
   }
@@ -125,6 +128,19 @@ function httpSender({ network, wire, limits }: EngineParts["options"], clock: Cl
     ...(wire && { wire }),
     ...(limits && { limits }),
   });
+}
+
+/** @throws ConfigurationError */
+function lanePolicy({ breaker, disable }: LaneOptions = {}): LanePolicy {
+  const policy = {
+    ...(breaker !== false && { breaker: { ...defaultBreaker, ...breaker } }),
+    ...(disable !== false && { disable: { ...defaultDisable, ...disable } }),
+  };
+  for (const [part, fields] of Object.entries(policy))
+    for (const [name, value] of Object.entries(fields))
+      if (!Number.isSafeInteger(value) || value < 1)
+        throw new ConfigurationError(`lanes.${part}.${name} must be a whole number, 1 or more.`);
+  return policy;
 }
 
 function policiesOf(catalogue: Catalogue | undefined): ReadonlyMap<string, RetryPolicyInput> {

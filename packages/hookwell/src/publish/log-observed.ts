@@ -17,6 +17,9 @@ const lines: Lines = {
     log.warn(
       `hookwell: delivery ${e.deliveryId} of event ${e.eventId} failed after ${e.attempt} attempts: ${e.error}`,
     ),
+  laneOpened: (e, log) =>
+    log.warn(`hookwell: subscription ${e.subscriptionId} does not answer, only single probes are sent to it`),
+  laneClosed: (e, log) => log.info(`hookwell: subscription ${e.subscriptionId} answers again`),
   subscriptionDisabled: (e, log) =>
     log.warn(`hookwell: subscription ${e.subscriptionId} is disabled (${e.reason})`),
   hookFailed: (e, log) =>

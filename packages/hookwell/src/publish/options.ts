@@ -1,5 +1,6 @@
 import type { Clock } from "../model/clock.ts";
 import type { RandomBytes } from "../model/ids.ts";
+import type { BreakerPolicy, DisablePolicy } from "../model/lane-policy.ts";
 import type { Logger, Observer } from "../model/observe.ts";
 import type { Random } from "../model/random.ts";
 import type { RetryPolicyInput } from "../model/retry.ts";
@@ -13,6 +14,14 @@ import type { EventSet, EventShapes } from "./define-events.ts";
 import type { AnyAdapter } from "./hookwell.ts";
 import type { TenantMode } from "./prepare-event.ts";
 import type { Retention } from "./surface.ts";
+
+/** What happens to endpoints that fail. `false` switches a part off. */
+export interface LaneOptions {
+  /** Default: opens after 10 failures in a row; probes after 5 s, doubling to 5 min. */
+  readonly breaker?: false | Partial<BreakerPolicy>;
+  /** Default: after 20 failed attempts in a row over at least five days. */
+  readonly disable?: false | Partial<DisablePolicy>;
+}
 
 /** What `createHookwell` takes. The application, the server and the CLI share one instance's options. */
 export interface HookwellOptions<
@@ -38,6 +47,8 @@ export interface HookwellOptions<
   readonly limits?: SendLimits;
   /** For event types without their own. Default: 8 attempts over about a day. */
   readonly retry?: RetryPolicyInput;
+  /** Circuit breaker and disabling of endpoints that only fail. Fields left out keep their default. */
+  readonly lanes?: LaneOptions;
   /** Default: delivered and cancelled 30 days, failed 90, events 30; `false` prunes nothing. */
   readonly retention?: Retention;
   /** Told of what goes wrong. Default: the console. */

@@ -1,6 +1,7 @@
 import type { AsyncTxAdapter, SyncTxAdapter } from "../adapters/seam.ts";
 import type { AttemptRecord, Delivery, DeliveryDetail, DeliveryRecord, Outcome } from "../model/delivery.ts";
 import type { CaptureInput, CaptureResult, EventKey, EventOutcome, EventRecord } from "../model/event.ts";
+import type { LanePolicy } from "../model/lane-policy.ts";
 import type { Matchable } from "../model/matching.ts";
 import type { DeliveryStatus, DisabledReason, SubscriptionStatus } from "../model/states.ts";
 import type {
@@ -61,6 +62,8 @@ export interface ClaimRequest {
 export interface ClaimResult {
   readonly deliveries: readonly Delivery[];
   readonly cursor: string;
+  /** Milliseconds until a lane that this claim left at its rate limit may send again: the soonest of them. */
+  readonly againInMs?: number;
 }
 
 export interface RecordResult {
@@ -72,6 +75,8 @@ export interface RecordResult {
   }[];
   /** Ids whose token was no longer current: the lease was lost, or the row was cancelled meanwhile. */
   readonly stale: readonly string[];
+  /** Circuits that these outcomes opened or closed, by subscription id. */
+  readonly lanes: readonly { readonly subscriptionId: string; readonly change: "opened" | "closed" }[];
 }
 
 /** A subscription that matches an event. */
@@ -229,10 +234,16 @@ export interface OutboxStore extends ReferenceStore {
    * one when its lease ends. A claim sets a new token, leaseUntil = now + leaseMs, attempts + 1.
    * Bodies, endpoint and subscription are read after the claim is committed (the last look): rows of a
    * subscription that is no longer active are given back and left out. The cursor is the lane of the last row.
+   * Over all replicas: a lane gives no more than its `max_in_flight` has free and its `rate_limit` allows now, and
+   * one whose circuit is open only its oldest due row, when a probe is due and none is in flight.
    */
   claim(request: ClaimRequest): Promise<ClaimResult>;
-  /** Records outcomes in one transaction; a bad one is found by halving and reported, the rest are recorded. */
-  record(outcomes: readonly Outcome[], now: Now): Promise<RecordResult>;
+  /**
+   * Records outcomes in one transaction; a bad one is found by halving and reported, the rest are recorded.
+   * Failures in a row are counted as `policy` says; without one nothing is counted, but a success closes an open
+   * circuit and the outcome of its probe sets the next.
+   */
+  record(outcomes: readonly Outcome[], now: Now, policy?: LanePolicy): Promise<RecordResult>;
   /** Outcomes and marks ignored because their token was not current, since this store object was made. */
   readonly staleOutcomes: number;
 

@@ -18,6 +18,7 @@ const outcome = fc.record({
   token: fc.constantFrom("right", "right", "right", "stale"),
   delay,
   hold: fc.constantFrom(undefined, undefined, 500, 60_000),
+  breakable: fc.boolean(),
 });
 
 /** One call on a store. Numbers stand for small sets of ids, so that calls meet each other. */
@@ -30,6 +31,8 @@ const command = fc.oneof(
       types: fc.constantFrom([], ["user.*"], ["user.created", "booking.created"]),
       tenant: fc.constantFrom(undefined, "acme", "other"),
       owner: fc.constantFrom(undefined, undefined, "u1"),
+      rate: fc.constantFrom(undefined, undefined, { limit: 2, perSeconds: 1 }, { limit: 50, perSeconds: 1 }),
+      inFlight: fc.constantFrom(undefined, undefined, 1, 3),
     }),
   },
   {
@@ -46,7 +49,7 @@ const command = fc.oneof(
     arbitrary: fc.record({
       do: fc.constant("update"),
       lane,
-      change: fc.constantFrom("url", "headers", "types", "text", "nothing"),
+      change: fc.constantFrom("url", "headers", "types", "text", "limits", "nothing"),
       version: fc.nat(2),
     }),
   },
@@ -103,6 +106,7 @@ const command = fc.oneof(
     arbitrary: fc.record({
       do: fc.constant("record"),
       outcomes: fc.array(outcome, { minLength: 1, maxLength: 4 }),
+      policy: fc.constantFrom("none", "breaker", "breaker", "breaker"),
     }),
   },
   {

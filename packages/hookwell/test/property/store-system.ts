@@ -2,6 +2,7 @@ import type { Delivery, Outcome } from "../../src/model/delivery.ts";
 import { isHookwellError } from "../../src/model/errors.ts";
 import type { CaptureInput } from "../../src/model/event.ts";
 import { deliveryId } from "../../src/model/ids.ts";
+import type { LanePolicy } from "../../src/model/lane-policy.ts";
 import { coveringFilters } from "../../src/model/matching.ts";
 import type { OutboxStore, RetentionPolicy, Scope } from "../../src/store/contract.ts";
 import { plain } from "../../src/testing/contract/checks.ts";
@@ -19,6 +20,11 @@ const policies: Readonly<Record<"none" | "short" | "long", RetentionPolicy | nul
   none: null,
   short: { deliveredMs: 60_000, failedMs: 2 * 60_000, eventsMs: 60_000, heldMs: 60_000 },
   long: { deliveredMs: 30 * day, failedMs: 90 * day, eventsMs: 30 * day, heldMs: 30 * day },
+};
+
+const lanePolicies: Readonly<Record<"none" | "breaker", LanePolicy>> = {
+  none: {},
+  breaker: { breaker: { failures: 2, probeMs: 1_000, probeMaxMs: 3_000 } },
 };
 
 /** One store that the commands run on, and what it has answered so far. */
@@ -137,6 +143,8 @@ export class StoreSystem {
       url: `https://${id.replace("_", "-")}.example/hook`,
       eventTypes: command.types,
       ordering: "none",
+      rateLimit: command.rate,
+      maxInFlight: command.inFlight,
       secret: `whsec_${id}`,
     });
   }
@@ -161,6 +169,7 @@ export class StoreSystem {
       headers: { headers: version === 0 ? null : { "x-version": String(version) } },
       types: { eventTypes: version === 0 ? [] : ["user.*"] },
       text: { description: `text ${version}\u0000`, metadata: version === 0 ? null : { v: String(version) } },
+      limits: version === 0 ? { rateLimit: null, maxInFlight: null } : { maxInFlight: version },
       nothing: {},
     }[change];
     return this.#store.updateSubscription(own, lane(number), patch, {});
@@ -260,7 +269,7 @@ export class StoreSystem {
   }
 
   async #claim(command: Call<"claim">): Promise<unknown> {
-    const { deliveries, cursor } = await this.#store.claim({
+    const { deliveries, cursor, againInMs } = await this.#store.claim({
       now: null,
       limit: command.limit,
       leaseMs: command.leaseMs,
@@ -269,7 +278,7 @@ export class StoreSystem {
       rooms: new Map(command.rooms.map(([number, room]) => [lane(number), room])),
     });
     this.#cursor = cursor;
-    return { claimed: this.#claimed(deliveries), cursor };
+    return { claimed: this.#claimed(deliveries), cursor, againInMs };
   }
 
   #claimed(deliveries: readonly Delivery[]): unknown {
@@ -284,8 +293,9 @@ export class StoreSystem {
       const claimed = this.#claims[given.claim % this.#claims.length]!;
       outcomes.set(claimed.id, this.#outcome(claimed, given));
     }
-    const { recorded, stale } = await this.#store.record([...outcomes.values()], null);
-    return { recorded: sorted(recorded), stale: [...stale].sort() };
+    const policy = lanePolicies[command.policy];
+    const { recorded, stale, lanes } = await this.#store.record([...outcomes.values()], null, policy);
+    return { recorded: sorted(recorded), stale: [...stale].sort(), lanes };
   }
 
   #outcome(claimed: Delivery, given: Call<"record">["outcomes"][number]): Outcome {
@@ -307,9 +317,16 @@ export class StoreSystem {
           exchange: { startedAt: this.#now(), durationMs: 7, statusCode: 204 },
         };
       case "retry":
-        return { ...proof, kind: "retry", exchange, delayMs: given.delay, holdLaneMs: given.hold };
+        return {
+          ...proof,
+          kind: "retry",
+          exchange,
+          delayMs: given.delay,
+          holdLaneMs: given.hold,
+          breakable: given.breakable,
+        };
       case "failed":
-        return { ...proof, kind: "failed", exchange, ...error };
+        return { ...proof, kind: "failed", exchange, ...error, breakable: given.breakable };
       case "lost":
         return { ...proof, kind: "failed", ...error };
       case "gone":

@@ -2,6 +2,7 @@ import { randomUUID } from "node:crypto";
 import type { Delivery } from "../../model/delivery.ts";
 import { ValidationError } from "../../model/errors.ts";
 import type { ClaimRequest, ClaimResult } from "../contract.ts";
+import { afterClaim, isGuarded, policyRoom, rateFreeAt, restsUntil } from "../lane-state.ts";
 import { compareText, type DeliveryRow, type MemoryState } from "./state.ts";
 import { isHeld, toDelivery } from "./view.ts";
 
@@ -21,7 +22,35 @@ export function claim(state: MemoryState, request: ClaimRequest, now: number): C
     state.putDelivery(claimed);
     return toDelivery(state, claimed, now);
   });
-  return { deliveries, cursor: rows.at(-1)?.subscriptionId ?? request.cursor ?? "" };
+  const againInMs = spend(state, rows, now + request.leaseMs, now);
+  return {
+    deliveries,
+    cursor: rows.at(-1)?.subscriptionId ?? request.cursor ?? "",
+    ...(againInMs !== undefined && { againInMs }),
+  };
+}
+
+/** Counts what was taken against breaker, rate and slots; answers when the soonest rate lets go again. */
+function spend(
+  state: MemoryState,
+  rows: readonly DeliveryRow[],
+  leaseUntil: number,
+  now: number,
+): number | undefined {
+  const taken = new Map<string, string[]>();
+  for (const { subscriptionId, id } of rows)
+    taken.set(subscriptionId, [...(taken.get(subscriptionId) ?? []), id]);
+  let again: number | undefined;
+  for (const [laneId, ids] of taken) {
+    const lane = state.lane(laneId);
+    const limits = state.limits(laneId);
+    if (!isGuarded(lane, limits)) continue;
+    const next = afterClaim(lane, limits, ids, leaseUntil, now);
+    state.lanes.set(laneId, next);
+    const free = rateFreeAt(next, limits);
+    if (free > now) again = Math.min(again ?? free - now, free - now);
+  }
+  return again;
 }
 
 /** Runnable lanes with due rows, in id order after the cursor, each with its rows in order and cut to its room. */
@@ -35,12 +64,14 @@ function dueLanes(state: MemoryState, request: ClaimRequest, now: number): Deliv
     }
   const { cursor = "", room = request.limit, rooms } = request;
   const ids = [...lanes.keys()].filter((id) => isRunnable(state, id, now)).sort(compareText);
+  const roomOf = (id: string): number =>
+    Math.min(rooms?.get(id) ?? room, policyRoom(state.lane(id), state.limits(id), now));
   const after = [...ids.filter((id) => id > cursor), ...ids.filter((id) => id <= cursor)];
   return after.map((id) =>
     lanes
       .get(id)!
       .sort((a, b) => a.dueAt - b.dueAt || compareText(a.id, b.id))
-      .slice(0, rooms?.get(id) ?? room),
+      .slice(0, roomOf(id)),
   );
 }
 
@@ -57,7 +88,7 @@ function takeTurns(lanes: readonly (readonly DeliveryRow[])[], limit: number): D
   return taken;
 }
 
-/** Neither held by management nor by a Retry-After. */
+/** Held neither by management, nor by a Retry-After, nor by a policy of the lane. */
 export function isRunnable(state: MemoryState, subscriptionId: string, now: number): boolean {
-  return !isHeld(state, subscriptionId) && (state.laneHolds.get(subscriptionId) ?? 0) <= now;
+  return !isHeld(state, subscriptionId) && restsUntil(state.lane(subscriptionId)) <= now;
 }

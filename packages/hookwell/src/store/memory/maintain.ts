@@ -1,5 +1,6 @@
 import type { Delivery } from "../../model/delivery.ts";
 import type { MaintenanceResult, RetentionPolicy } from "../contract.ts";
+import { restsUntil } from "../lane-state.ts";
 import { isRunnable } from "./claim.ts";
 import {
   bodyKey,
@@ -148,20 +149,20 @@ function pruneSubscriptions(state: MemoryState, retention: RetentionPolicy, now:
     if (record.status !== "deleted" || used.has(record.id)) continue;
     if (statusChangedAt > now - retention.eventsMs) continue;
     state.subscriptions.delete(record.id);
-    state.laneHolds.delete(record.id);
+    state.lanes.delete(record.id);
     for (const endpoint of state.endpoints.values())
       if (endpoint.subscriptionId === record.id) state.endpoints.delete(endpoint.id);
   }
 }
 
-/** Age of the oldest work that could be done now. A lane that a Retry-After held counts from the end of the hold. */
+/** Age of the oldest work that could be done now. A lane that was held (Retry-After, rate, breaker) counts from the end of the hold. */
 export function lag(
   state: MemoryState,
   now: number,
 ): { readonly oldestDueAt?: Date; readonly oldestNewAt?: Date } {
   const due = [...state.pending.values()]
     .filter((row) => row.dueAt <= now && isRunnable(state, row.subscriptionId, now))
-    .map((row) => Math.max(row.dueAt, state.laneHolds.get(row.subscriptionId) ?? 0));
+    .map((row) => Math.max(row.dueAt, restsUntil(state.lane(row.subscriptionId))));
   const captured = [...state.newEvents.values()].map((event) => event.record.capturedAt.getTime());
   return {
     ...(due.length > 0 && { oldestDueAt: new Date(least(due)) }),

@@ -9,6 +9,7 @@ import type {
 import { ConfigurationError, DuplicateIdError, NotInTransactionError } from "../../model/errors.ts";
 import type { CaptureInput, CaptureResult, EventKey, EventOutcome, EventRecord } from "../../model/event.ts";
 import { type IdFunc, idFunc, systemRandom } from "../../model/ids.ts";
+import type { LanePolicy } from "../../model/lane-policy.ts";
 import type { Matchable } from "../../model/matching.ts";
 import type { DisabledReason, SubscriptionStatus } from "../../model/states.ts";
 import type {
@@ -218,8 +219,8 @@ export class MemoryOutbox implements OutboxStore {
     return this.#write((state) => claim(state, request, this.#now(request.now)));
   }
 
-  async record(outcomes: readonly Outcome[], now: Now): Promise<RecordResult> {
-    const result = this.#write((state) => record(state, outcomes, this.#now(now)));
+  async record(outcomes: readonly Outcome[], now: Now, policy: LanePolicy = {}): Promise<RecordResult> {
+    const result = this.#write((state) => record(state, outcomes, this.#now(now), policy));
     this.#stale += result.stale.length;
     return result;
   }
@@ -384,7 +385,7 @@ export class MemoryOutbox implements OutboxStore {
   }
 
   #mark(id: string, leaseToken: string | undefined, change: (row: DeliveryRow) => DeliveryRow): void {
-    if (!this.#write((state) => mark(state, id, leaseToken, change))) this.#stale++;
+    if (!this.#write((state) => mark(state, id, leaseToken, change, this.#now(null)))) this.#stale++;
   }
 }
 

@@ -1,15 +1,30 @@
 import type { AttemptRecord, Exchange, Outcome } from "../../model/delivery.ts";
 import { NotFoundError } from "../../model/errors.ts";
+import type { LanePolicy } from "../../model/lane-policy.ts";
 import type { RecordResult } from "../contract.ts";
+import {
+  afterMark,
+  afterOutcomes,
+  isClean,
+  isGuarded,
+  type LaneOutcome,
+  laneOutcome,
+} from "../lane-state.ts";
 import { storable } from "../storable.ts";
-import type { DeliveryRow, MemoryState } from "./state.ts";
+import { compareText, type DeliveryRow, type MemoryState } from "./state.ts";
 import { setStatus } from "./subscriptions.ts";
 import { defined } from "./view.ts";
 
 /** Records what counts. An outcome that no store can keep is left out of both lists, and its row stays claimed. */
-export function record(state: MemoryState, outcomes: readonly Outcome[], now: number): RecordResult {
+export function record(
+  state: MemoryState,
+  outcomes: readonly Outcome[],
+  now: number,
+  policy: LanePolicy,
+): RecordResult {
   const recorded: RecordResult["recorded"][number][] = [];
   const stale: string[] = [];
+  const touched = new Map<string, LaneOutcome[]>();
   for (const outcome of outcomes) {
     const row = state.pending.get(outcome.id);
     if (row?.lease === undefined || row.lease.token !== outcome.leaseToken) {
@@ -19,8 +34,19 @@ export function record(state: MemoryState, outcomes: readonly Outcome[], now: nu
     if (!isRecordable(outcome)) continue;
     const { id, status, attempts } = apply(state, row, outcome, now);
     recorded.push({ id, status, attempts });
+    const lane = touched.get(row.subscriptionId) ?? [];
+    touched.set(row.subscriptionId, [...lane, laneOutcome(outcome)]);
   }
-  return { recorded, stale };
+  const lanes: RecordResult["lanes"][number][] = [];
+  for (const [subscriptionId, of] of touched) {
+    const before = state.lane(subscriptionId);
+    if (isClean(before) && !of.some(({ kind }) => kind === "failure")) continue;
+    const { lane, change } = afterOutcomes(before, state.limits(subscriptionId), of, policy, now);
+    state.lanes.set(subscriptionId, lane);
+    if (change) lanes.push({ subscriptionId, change });
+  }
+  lanes.sort((a, b) => compareText(a.subscriptionId, b.subscriptionId));
+  return { recorded, stale, lanes };
 }
 
 function isRecordable(outcome: Outcome): boolean {
@@ -36,7 +62,8 @@ function apply(state: MemoryState, row: DeliveryRow, outcome: Outcome, now: numb
   state.putDelivery(next);
   if (outcome.kind === "retry" && outcome.holdLaneMs !== undefined) {
     const until = now + Math.round(outcome.holdLaneMs);
-    state.laneHolds.set(row.subscriptionId, Math.max(until, state.laneHolds.get(row.subscriptionId) ?? 0));
+    const lane = state.lane(row.subscriptionId);
+    state.lanes.set(row.subscriptionId, { ...lane, holdUntil: Math.max(until, lane.holdUntil) });
   }
   if (outcome.kind === "gone") {
     const subscription = state.subscriptions.get(row.subscriptionId);
@@ -116,10 +143,16 @@ export function mark(
   id: string,
   leaseToken: string | undefined,
   change: (row: DeliveryRow) => DeliveryRow,
+  now: number,
 ): boolean {
   const row = state.deliveries.get(id);
   if (!row) throw new NotFoundError("delivery", id);
   if (row.status !== "pending" || row.lease?.token !== leaseToken) return false;
-  state.putDelivery(defined({ ...change(row), lease: undefined }));
+  const changed = defined({ ...change(row), lease: undefined });
+  state.putDelivery(changed);
+  const lane = state.lane(row.subscriptionId);
+  const limits = state.limits(row.subscriptionId);
+  if (isGuarded(lane, limits))
+    state.lanes.set(row.subscriptionId, afterMark(lane, limits, id, changed.status === "delivered", now));
   return true;
 }

@@ -3,6 +3,7 @@ import type { EventKey, EventRecord } from "../../model/event.ts";
 import type { DeliveryStatus } from "../../model/states.ts";
 import type { EndpointSecret, SubscriptionRecord } from "../../model/subscription.ts";
 import type { ApiKeyRecord } from "../contract.ts";
+import { freshLane, type LaneLimits, type LaneState } from "../lane-state.ts";
 import { Table } from "./table.ts";
 
 /** A subscription and the endpoint version that new deliveries get. Times of rows are epoch milliseconds. */
@@ -83,8 +84,8 @@ export class MemoryState {
   readonly pairs: Table<string>;
   /** Failed attempts by delivery id, oldest first. */
   readonly attempts: Table<readonly AttemptRecord[]>;
-  /** Lanes that a Retry-After holds, and until when. */
-  readonly laneHolds: Table<number>;
+  /** What lanes remember; absent = nothing. */
+  readonly lanes: Table<LaneState>;
   readonly apiKeys: Table<ApiKeyRow>;
 
   constructor(under?: MemoryState) {
@@ -98,8 +99,16 @@ export class MemoryState {
     this.pending = new Table(under?.pending);
     this.pairs = new Table(under?.pairs);
     this.attempts = new Table(under?.attempts);
-    this.laneHolds = new Table(under?.laneHolds);
+    this.lanes = new Table(under?.lanes);
     this.apiKeys = new Table(under?.apiKeys);
+  }
+
+  lane(subscriptionId: string): LaneState {
+    return this.lanes.get(subscriptionId) ?? freshLane;
+  }
+
+  limits(subscriptionId: string): LaneLimits {
+    return this.subscriptions.get(subscriptionId)?.record ?? {};
   }
 
   putEvent(row: EventRow): void {

@@ -12,6 +12,7 @@ import type {
   SubscriptionRecord,
 } from "../../model/subscription.ts";
 import type { Visibility } from "../contract.ts";
+import { afterPause, forgiven, withNewLimits } from "../lane-state.ts";
 import { storable } from "../storable.ts";
 import type { MemoryState, SubscriptionRow } from "./state.ts";
 import { defined } from "./view.ts";
@@ -124,7 +125,14 @@ export function updateSubscription(
     externalId: record.externalId === undefined ? undefined : storable(record.externalId),
   });
   state.subscriptions.set(id, { ...row, record: stored, endpointId });
+  const lane = state.lanes.get(id);
+  if (lane && stored.url !== row.record.url) state.lanes.set(id, forgiven(lane));
+  if (lane && limitsOf(stored) !== limitsOf(row.record)) state.lanes.set(id, withNewLimits(state.lane(id)));
   return structuredClone(stored);
+}
+
+function limitsOf({ rateLimit, maxInFlight }: SubscriptionRecord): string {
+  return JSON.stringify([rateLimit, maxInFlight]);
 }
 
 export function setSubscriptionStatus(
@@ -158,6 +166,12 @@ export function setStatus(
   });
   const changed = { ...row, record, statusChangedAt: now };
   state.subscriptions.set(record.id, changed);
+  const lane = state.lanes.get(record.id);
+  if (lane && status === "active")
+    state.lanes.set(
+      record.id,
+      row.record.status === "paused" ? afterPause(lane, now - row.statusChangedAt) : forgiven(lane),
+    );
   return changed;
 }
 

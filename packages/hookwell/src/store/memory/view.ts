@@ -2,6 +2,7 @@ import type { AttemptRecord, Delivery, DeliveryDetail, DeliveryRecord } from "..
 import type { EventOutcome } from "../../model/event.ts";
 import type { Hold } from "../../model/states.ts";
 import type { Subscription } from "../../model/subscription.ts";
+import { rateFreeAt } from "../lane-state.ts";
 import {
   bodyKey,
   type DeliveryRow,
@@ -114,7 +115,11 @@ function holdOf(state: MemoryState, row: DeliveryRow, now: number): Hold | undef
   if (row.status !== "pending") return undefined;
   if (isHeld(state, row.subscriptionId))
     return state.subscriptions.get(row.subscriptionId)!.record.status === "paused" ? "paused" : "disabled";
-  return (state.laneHolds.get(row.subscriptionId) ?? 0) > now ? "retry_after" : undefined;
+  const lane = state.lane(row.subscriptionId);
+  if (lane.open) return "circuit_open";
+  if (lane.holdUntil > now) return "retry_after";
+  const free = rateFreeAt(lane, state.limits(row.subscriptionId));
+  return free > now && row.dueAt <= now ? "rate_limited" : undefined;
 }
 
 /** True when management holds the lane. A lane without a subscription is nobody's to hold. */

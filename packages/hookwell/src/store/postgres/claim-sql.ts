@@ -1,4 +1,5 @@
 import { nowSql, oneOf, textsFor } from "./database.ts";
+import { awakeSql, blockedUntilSql, policyRoomSql, rateFreeSql, restsUntilSql } from "./lanes.ts";
 
 interface ClaimTexts {
   /** $1 now. Readies lanes whose next due time has come, and those that capture left a note about. */
@@ -32,8 +33,7 @@ export const claimTexts = textsFor((s): ClaimTexts => {
   DELETE FROM ${s}.lane_wake w USING noted WHERE w.id = noted.id
 )
 UPDATE ${s}.lane l
-SET ready = coalesce(l.hold_until, 0) <= (SELECT now FROM t),
-  next_due = CASE WHEN coalesce(l.hold_until, 0) > (SELECT now FROM t) THEN l.hold_until END
+SET ${awakeSql("(SELECT now FROM t)")}
 WHERE ${oneOf("l.subscription_id", "SELECT subscription_id FROM due UNION SELECT subscription_id FROM noted")}`;
 
   return { wake, take: takeSql(s), lock: lockSql(s), sleep: sleepSql(s) };
@@ -46,8 +46,9 @@ WHERE ${oneOf("l.subscription_id", "SELECT subscription_id FROM due UNION SELECT
  * MATERIALIZED, because a planner may otherwise run a subquery with FOR UPDATE SKIP LOCKED LIMIT again for each row.
  */
 function takeSql(s: string): string {
+  const now = "(SELECT now FROM t)";
   const ready = (lap: number, after: string): string =>
-    `(SELECT l.subscription_id, ${lap} AS lap FROM ${s}.lane l
+    `(SELECT l.subscription_id, l.guarded, ${lap} AS lap FROM ${s}.lane l
       WHERE l.ready AND l.held = 0 AND l.subscription_id ${after} (SELECT cursor FROM t)
       ORDER BY l.subscription_id)`;
   const next = (lane: string, after: string): string =>
@@ -60,13 +61,20 @@ function takeSql(s: string): string {
     $5::text::jsonb AS rooms, $6::text::bigint AS lease,
     $7::text AS token
 ), first AS MATERIALIZED (
-  SELECT lane.subscription_id, lane.lap, lane.room, d.id, d.due_at
+  SELECT lane.subscription_id, lane.lap, lane.room, lane.guarded, d.id, d.due_at
   FROM (
-    SELECT r.subscription_id, r.lap,
-      coalesce(((SELECT rooms FROM t) ->> r.subscription_id)::int, (SELECT room FROM t)) AS room
+    SELECT r.subscription_id, r.lap, r.guarded, least(
+        coalesce(((SELECT rooms FROM t) ->> r.subscription_id)::int, (SELECT room FROM t)),
+        CASE WHEN r.guarded THEN coalesce(own.room, 0) END) AS room
     FROM (${ready(0, ">")}
     UNION ALL
     ${ready(1, "<=")}) AS r
+    LEFT JOIN LATERAL (
+      SELECT ${policyRoomSql("(SELECT now FROM t)")} AS room FROM (
+        SELECT l.* FROM ${s}.lane l WHERE r.guarded AND l.subscription_id = r.subscription_id
+        FOR UPDATE SKIP LOCKED
+      ) AS l
+    ) AS own ON true
   ) AS lane
   CROSS JOIN LATERAL (
     ${next("lane.subscription_id", "")}
@@ -91,6 +99,28 @@ function takeSql(s: string): string {
   SET due_at = t.now + t.lease, lease_until = t.now + t.lease, lease_token = t.token || '.' || d.id,
     attempts = d.attempts + 1
   FROM t WHERE ${oneOf("d.id", "SELECT picked.id FROM picked")}
+), taken AS (
+  SELECT p.subscription_id, count(*) AS rows, min(p.id) AS first_id,
+    jsonb_object_agg(p.id, (SELECT now + lease FROM t)) AS slots
+  FROM picked p JOIN first f ON f.subscription_id = p.subscription_id
+  WHERE f.guarded GROUP BY p.subscription_id
+), spent AS (
+  UPDATE ${s}.lane l SET (probe_at, probe_id, rate_tat, slots, blocked_until, ready, next_due) = (
+    SELECT n.probe_at, n.probe_id, n.rate_tat, n.slots, b.until, b.until <= ${now},
+      CASE WHEN b.until > ${now} THEN b.until END
+    FROM (
+      SELECT CASE WHEN l.opened_at IS NOT NULL THEN (SELECT now + lease FROM t) END AS probe_at,
+        CASE WHEN l.opened_at IS NOT NULL THEN k.first_id END AS probe_id,
+        coalesce(greatest(l.rate_tat, ${now} * 1000) + k.rows * l.rate_interval, l.rate_tat) AS rate_tat,
+        CASE WHEN l.max_in_flight IS NULL THEN l.slots ELSE coalesce((
+          SELECT jsonb_object_agg(slot.key, slot.value) FROM jsonb_each(l.slots) AS slot
+          WHERE slot.value::text::bigint > ${now}), '{}') || k.slots END AS slots
+    ) AS n CROSS JOIN LATERAL (
+      SELECT ${blockedUntilSql(now, "n.probe_at", "n.rate_tat", "n.slots")} AS until
+    ) AS b
+  )
+  FROM taken k WHERE l.subscription_id = k.subscription_id
+  RETURNING ${rateFreeSql("l.rate_tat")} AS free
 ), passed AS (
   SELECT max(f.lap) AS lap, max(f.subscription_id) FILTER (WHERE f.lap = (SELECT max(lap) FROM first)) AS lane,
     count(*) >= (SELECT most FROM t) AS stopped
@@ -105,9 +135,11 @@ function takeSql(s: string): string {
     AND coalesce(((SELECT rooms FROM t) ->> r.subscription_id)::int, (SELECT room FROM t)) > 0
   LIMIT ${mostLanes}
 )
-SELECT p.id, p.subscription_id, t.now, p.turn, p.lap FROM picked p, t
+SELECT p.id, p.subscription_id, t.now, p.turn, p.lap,
+  (SELECT min(spent.free) FROM spent WHERE spent.free > ${now}) - t.now AS again
+FROM picked p, t
 UNION ALL
-SELECT NULL, e.subscription_id, t.now, NULL, NULL FROM empty e, t
+SELECT NULL, e.subscription_id, t.now, NULL, NULL, NULL FROM empty e, t
 ORDER BY turn, lap, subscription_id`;
 }
 
@@ -127,7 +159,7 @@ function sleepSql(s: string): string {
   SELECT $1::text::bigint AS now
 )
 UPDATE ${s}.lane l
-SET ready = false, next_due = CASE WHEN ${due} IS NOT NULL THEN greatest(${due}, l.hold_until) END
+SET ready = false, next_due = CASE WHEN ${due} IS NOT NULL THEN greatest(${due}, ${restsUntilSql}) END
 WHERE ${oneOf("l.subscription_id", "SELECT w.id FROM jsonb_array_elements_text($2::text::jsonb) AS w(id)")}
   AND (${due} > (SELECT now FROM t)) IS NOT FALSE`;
 }

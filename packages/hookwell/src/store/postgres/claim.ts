@@ -3,7 +3,7 @@ import { systemRandom } from "../../model/ids.ts";
 import type { ClaimRequest } from "../contract.ts";
 import { claimTexts } from "./claim-sql.ts";
 import type { Database } from "./database.ts";
-import { integer, optionalText, text } from "./rows.ts";
+import { integer, optionalInteger, optionalText, text } from "./rows.ts";
 
 /** What a claim took, in the order of the turns. */
 export interface Claimed {
@@ -14,6 +14,7 @@ export interface Claimed {
   readonly empty: readonly string[];
   /** The instant the statement used, in epoch milliseconds. */
   readonly now: number;
+  readonly againInMs?: number;
 }
 
 /** Readies the lanes whose time has come, then takes rows by the turn rule. Each is one statement. */
@@ -40,7 +41,9 @@ export async function claimRows(db: Database, request: ClaimRequest): Promise<Cl
   });
   const taken = rows.filter((row) => optionalText(row, "id") !== undefined);
   const last = taken.at(-1);
+  const againInMs = last && optionalInteger(last, "again");
   return {
+    ...(againInMs !== undefined && { againInMs }),
     rows: taken.map((row) => ({ id: text(row, "id"), leaseToken: `${token}.${text(row, "id")}` })),
     cursor: last ? text(last, "subscription_id") : cursor,
     empty: rows

@@ -1,6 +1,7 @@
 import type { Row } from "../../adapters/seam.ts";
 import type { AttemptRecord, DeliveryRecord } from "../../model/delivery.ts";
 import type { DeliveryStatus, Hold } from "../../model/states.ts";
+import { rateFreeSql } from "./lanes.ts";
 import {
   date,
   defined,
@@ -19,7 +20,10 @@ export const recordColumnsSql = `d.id, d.event_id, d.subscription_id, d.project_
     WHEN d.status <> 'pending' THEN NULL
     WHEN s.status = 'paused' THEN 'paused'
     WHEN s.status IN ('disabled', 'deleted') THEN 'disabled'
-    WHEN l.hold_until > (SELECT now FROM t) THEN 'retry_after' END AS hold`;
+    WHEN l.opened_at IS NOT NULL THEN 'circuit_open'
+    WHEN l.hold_until > (SELECT now FROM t) THEN 'retry_after'
+    WHEN d.due_at <= (SELECT now FROM t) AND ${rateFreeSql("l.rate_tat")} > (SELECT now FROM t)
+      THEN 'rate_limited' END AS hold`;
 
 /** What those columns come from, for `d`. */
 export function recordJoinsSql(s: string): string {

@@ -4,6 +4,15 @@ export const heldByStatusSql = `CASE
   WHEN s.status IN ('paused', 'disabled') THEN 1
   ELSE 0 END`;
 
+/** Lane `l` sends nothing before this: Retry-After, or a policy of the lane. Null = no such time. */
+export const restsUntilSql = "greatest(l.hold_until, l.blocked_until)";
+
+/** What a lane `l` is set to, so that it is looked at, or looked at when it rests no more. */
+export function awakeSql(now: string): string {
+  return `ready = coalesce(${restsUntilSql}, 0) <= ${now},
+  next_due = CASE WHEN ${restsUntilSql} > ${now} THEN ${restsUntilSql} END`;
+}
+
 /**
  * Says that lanes may have due rows: the second half of giving work to a lane, in the same statement as the rows.
  * It always writes, in id order, so that a claim which is just putting the lane to sleep and has not seen the rows
@@ -13,11 +22,40 @@ export const heldByStatusSql = `CASE
  * @param now a scalar expression
  */
 export function wakeLanesSql(s: string, lanes: string, now: string): string {
-  return `INSERT INTO ${s}.lane AS l (subscription_id, held)
-SELECT w.subscription_id, coalesce((SELECT ${heldByStatusSql} FROM ${s}.subscription s WHERE s.id = w.subscription_id), 0)
+  return `INSERT INTO ${s}.lane AS l (subscription_id, held, rate_limit, max_in_flight)
+SELECT w.subscription_id, coalesce(s.held, 0), s.rate_limit, s.max_in_flight
 FROM (SELECT DISTINCT g.subscription_id FROM (${lanes}) AS g) AS w
+LEFT JOIN LATERAL (
+  SELECT ${heldByStatusSql} AS held, s.rate_limit, s.max_in_flight FROM ${s}.subscription s
+  WHERE s.id = w.subscription_id LIMIT 1
+) AS s ON true
 ORDER BY w.subscription_id
 ON CONFLICT (subscription_id) DO UPDATE SET
-  ready = coalesce(l.hold_until, 0) <= ${now},
-  next_due = CASE WHEN coalesce(l.hold_until, 0) > ${now} THEN l.hold_until END`;
+  ${awakeSql(now)}`;
+}
+
+/** How many of lane `l`'s slots are taken at `now`. */
+export function takenSlotsSql(now: string): string {
+  return `(SELECT count(*) FROM jsonb_each_text(l.slots) AS slot WHERE slot.value::bigint > ${now})`;
+}
+
+/** The most that a claim may take of the guarded lane `l`: open circuit, rate, slots. May be below 0. */
+export function policyRoomSql(now: string): string {
+  return `least(
+  CASE WHEN l.opened_at IS NULL THEN NULL WHEN l.probe_at <= ${now} THEN 1 ELSE 0 END,
+  l.rate_burst - (greatest(l.rate_tat - ${now} * 1000, 0) + l.rate_interval - 1) / l.rate_interval,
+  l.max_in_flight - ${takenSlotsSql(now)}
+)::int`;
+}
+
+/** When the rate lets lane `l` send again, given its theoretical arrival time; null without a rate. */
+export function rateFreeSql(tat: string): string {
+  return `greatest((${tat} - (l.rate_burst - 1) * l.rate_interval + 999) / 1000, 0)`;
+}
+
+/** Before this no claim may look at lane `l`, given what it is set to. */
+export function blockedUntilSql(now: string, probeAt: string, tat: string, slots: string): string {
+  const taken = `jsonb_each_text(${slots}) AS slot WHERE slot.value::bigint > ${now}`;
+  return `greatest(0, ${probeAt}, ${rateFreeSql(tat)},
+    CASE WHEN (SELECT count(*) FROM ${taken}) >= l.max_in_flight THEN (SELECT min(slot.value::bigint) FROM ${taken}) END)`;
 }

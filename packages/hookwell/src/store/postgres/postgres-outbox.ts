@@ -9,6 +9,7 @@ import type {
 import { ConfigurationError, EncryptionKeyError } from "../../model/errors.ts";
 import type { CaptureInput, CaptureResult, EventKey, EventOutcome, EventRecord } from "../../model/event.ts";
 import { type IdFunc, idFunc, systemRandom } from "../../model/ids.ts";
+import type { LanePolicy } from "../../model/lane-policy.ts";
 import type { Matchable } from "../../model/matching.ts";
 import type { Logger } from "../../model/observe.ts";
 import type { DisabledReason, SubscriptionStatus } from "../../model/states.ts";
@@ -215,12 +216,13 @@ export class PostgresOutbox implements OutboxStore {
         : [],
       claimed.empty.length > 0 ? this.#sleep(claimed.empty, claimed.now) : undefined,
     ]);
-    return { deliveries, cursor: claimed.cursor };
+    const { cursor, againInMs } = claimed;
+    return { deliveries, cursor, ...(againInMs !== undefined && { againInMs }) };
   }
 
-  async record(outcomes: readonly Outcome[], now: Now): Promise<RecordResult> {
-    if (outcomes.length === 0) return { recorded: [], stale: [] };
-    const result = await recordOutcomes(this.#db, outcomes, this.#now(now), this.#logger);
+  async record(outcomes: readonly Outcome[], now: Now, policy: LanePolicy = {}): Promise<RecordResult> {
+    if (outcomes.length === 0) return { recorded: [], stale: [], lanes: [] };
+    const result = await recordOutcomes(this.#db, outcomes, this.#now(now), this.#logger, policy);
     this.#stale += result.stale.length;
     return result;
   }

@@ -1,14 +1,17 @@
 import { nowSql, oneOf, textsFor } from "./database.ts";
-import { wakeLanesSql } from "./lanes.ts";
+import { laneChangesSql } from "./lane-changes-sql.ts";
+import { blockedUntilSql, wakeLanesSql } from "./lanes.ts";
 
 interface RecordTexts {
   /**
-   * For so many outcomes, said so that the planner knows. $1 now, $2 outcomes (JSON array).
-   * Answers ord, id, status, attempts of the rows that counted.
+   * For so many outcomes, said so that the planner knows. $1 now, $2 outcomes (JSON array), $3 policy (JSON object).
+   * Answers ord, id, status, attempts of the rows that counted, then lane and change of circuits.
    */
   readonly outcomes: (count: number) => string;
-  /** $1 now, $2 the mark (JSON object). Answers known and counted (0 or 1). */
+  /** $1 now, $2 the mark (JSON object). Answers known, counted, and guarded for a lane to be told (0 or 1). */
   readonly mark: string;
+  /** $1 now, $2 id, $3 whether it was delivered. Frees the slot of a guarded lane; a success closes its circuit. */
+  readonly marked: string;
 }
 
 /**
@@ -25,9 +28,10 @@ export const recordTexts = textsFor((s): RecordTexts => {
   const now = "(SELECT now FROM t)";
   return {
     outcomes: (count) => `WITH t AS MATERIALIZED (
-  SELECT ${nowSql("$1")} AS now
+  SELECT ${nowSql("$1")} AS now, p.* FROM jsonb_to_record($3::text::jsonb) AS p(counted boolean, breaker boolean,
+    break_failures int, probe_ms bigint, probe_max_ms bigint)
 ), i AS MATERIALIZED (
-  SELECT x.* FROM jsonb_to_recordset($2::text::jsonb) AS x(ord int, id text, token text, kind text, sent boolean,
+  SELECT x.* FROM jsonb_to_recordset($2::text::jsonb) AS x(ord int, id text, token text, kind text, sent boolean, breakable boolean,
     delay_ms bigint, hold_ms bigint, reason text, error_code text, last_error text, started_at bigint,
     duration_ms bigint, status_code int, attempt_code text, attempt_error text, excerpt text)
   LIMIT ${count}
@@ -50,7 +54,7 @@ export const recordTexts = textsFor((s): RecordTexts => {
     last_status_code = CASE i.kind WHEN 'delivered' THEN i.status_code END
   FROM i JOIN locked ON locked.locked_id = i.id
   WHERE d.id = i.id
-  RETURNING i.ord, d.id, d.status, d.attempts, d.round, d.subscription_id, i.kind, i.sent, i.hold_ms,
+  RETURNING i.ord, d.id, d.status, d.attempts, d.round, d.subscription_id, i.kind, i.sent, i.breakable, i.hold_ms,
     d.due_at AS next_due
 ), logged AS (
   INSERT INTO ${s}.attempt (delivery_id, round, number, started_at, duration_ms, status_code, error_code, error,
@@ -71,30 +75,11 @@ export const recordTexts = textsFor((s): RecordTexts => {
   SET status = 'disabled', status_reason = 'gone', status_changed_at = ${now}, updated_at = ${now}
   WHERE ${oneOf("sub.id", "SELECT gone.id FROM gone")}
   RETURNING sub.id
-), lanes AS MATERIALIZED (
-  SELECT done.subscription_id, bool_or(done.kind = 'released') AS ready,
-    min(done.next_due) FILTER (WHERE done.kind = 'retry') AS next_due,
-    max(done.hold_ms) AS hold_ms, bool_or(disabled.id IS NOT NULL) AS gone
-  FROM done LEFT JOIN disabled ON disabled.id = done.subscription_id
-  WHERE done.kind IN ('retry', 'released') OR disabled.id IS NOT NULL
-  GROUP BY done.subscription_id
-), wait AS (
-  INSERT INTO ${s}.lane AS l (subscription_id, held, hold_until, ready, next_due)
-  SELECT lanes.subscription_id, CASE WHEN lanes.gone THEN 2 ELSE 0 END, ${now} + lanes.hold_ms,
-    lanes.hold_ms IS NULL, ${now} + lanes.hold_ms
-  FROM lanes ORDER BY lanes.subscription_id
-  ON CONFLICT (subscription_id) DO UPDATE SET
-    held = greatest(l.held, excluded.held),
-    hold_until = greatest(l.hold_until, excluded.hold_until),
-    ready = CASE
-      WHEN greatest(l.hold_until, excluded.hold_until) > ${now} THEN false
-      ELSE l.ready OR (SELECT lanes.ready FROM lanes WHERE lanes.subscription_id = excluded.subscription_id) END,
-    next_due = CASE
-      WHEN greatest(l.hold_until, excluded.hold_until) > ${now} THEN greatest(l.hold_until, excluded.hold_until)
-      ELSE least(l.next_due,
-        (SELECT lanes.next_due FROM lanes WHERE lanes.subscription_id = excluded.subscription_id)) END
-)
-SELECT done.ord, done.id, done.status, done.attempts FROM done ORDER BY done.ord`,
+), ${laneChangesSql(s)}
+SELECT done.ord, done.id, done.status, done.attempts, NULL AS lane, NULL AS change FROM done
+UNION ALL
+SELECT NULL, NULL, NULL, NULL, changed.subscription_id, changed.change FROM changed WHERE changed.change IS NOT NULL
+ORDER BY ord, lane`,
 
     mark: `WITH t AS MATERIALIZED (
   SELECT ${nowSql("$1")} AS now
@@ -120,6 +105,26 @@ SELECT done.ord, done.id, done.status, done.attempts FROM done ORDER BY done.ord
   ${wakeLanesSql(s, "SELECT done.subscription_id FROM done WHERE done.status = 'pending'", now)}
 )
 SELECT (SELECT count(*) FROM ${s}.delivery d JOIN i ON i.id = d.id)::int AS known,
-  (SELECT count(*) FROM done)::int AS counted`,
+  (SELECT count(*) FROM done)::int AS counted,
+  (SELECT count(*) FROM done JOIN ${s}.lane l ON l.subscription_id = done.subscription_id WHERE l.guarded)::int AS guarded`,
+
+    marked: `WITH t AS MATERIALIZED (
+  SELECT ${nowSql("$1")} AS now, $2::text AS id, $3::text::boolean AS delivered
+)
+UPDATE ${s}.lane l SET (slots, failures, failing_since, breaks, opened_at, probe_step, probe_at, probe_id,
+    blocked_until, ready, next_due) = (
+  SELECT n.slots, CASE WHEN t.delivered THEN 0 ELSE l.failures END,
+    CASE WHEN t.delivered THEN NULL ELSE l.failing_since END, CASE WHEN t.delivered THEN 0 ELSE l.breaks END,
+    CASE WHEN t.delivered THEN NULL ELSE l.opened_at END, CASE WHEN t.delivered THEN NULL ELSE l.probe_step END,
+    n.probe_at, CASE WHEN t.delivered THEN NULL ELSE l.probe_id END, b.until,
+    coalesce(greatest(l.hold_until, b.until), 0) <= t.now,
+    CASE WHEN greatest(l.hold_until, b.until) > t.now THEN greatest(l.hold_until, b.until) END
+  FROM (
+    SELECT l.slots - t.id AS slots, CASE WHEN t.delivered THEN NULL ELSE l.probe_at END AS probe_at
+  ) AS n CROSS JOIN LATERAL (
+    SELECT ${blockedUntilSql("t.now", "n.probe_at", "l.rate_tat", "n.slots")} AS until
+  ) AS b
+)
+FROM t, ${s}.delivery d WHERE d.id = t.id AND l.subscription_id = d.subscription_id`,
   };
 });

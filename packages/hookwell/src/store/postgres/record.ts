@@ -1,16 +1,24 @@
 import type { Statement } from "../../adapters/seam.ts";
 import type { Exchange, Outcome } from "../../model/delivery.ts";
 import { HookwellError, NotFoundError } from "../../model/errors.ts";
+import type { LanePolicy } from "../../model/lane-policy.ts";
 import type { Logger } from "../../model/observe.ts";
 import type { DeliveryStatus } from "../../model/states.ts";
 import type { RecordResult } from "../contract.ts";
+import type { LaneChange } from "../lane-state.ts";
 import { storable } from "../storable.ts";
 import type { Database } from "./database.ts";
 import { isBadValue } from "./failures.ts";
 import { recordTexts } from "./record-sql.ts";
-import { flag, integer, text } from "./rows.ts";
+import { flag, integer, optionalText, text } from "./rows.ts";
 
 type Recorded = RecordResult["recorded"][number];
+
+interface Batch {
+  readonly recorded: readonly Recorded[];
+  readonly unrecorded: ReadonlySet<string>;
+  readonly lanes: RecordResult["lanes"];
+}
 
 /** An outcome with its place in the call. */
 interface Numbered {
@@ -27,6 +35,7 @@ export async function recordOutcomes(
   outcomes: readonly Outcome[],
   now: string | null,
   logger: Logger | undefined,
+  policy: LanePolicy = {},
 ): Promise<RecordResult> {
   const stale: Numbered[] = [];
   const open: Numbered[] = [];
@@ -41,13 +50,14 @@ export async function recordOutcomes(
     logger?.error(
       `hookwell: the outcome of delivery ${outcome.id} could not be recorded (${why}); it is tried again when its lease ends.`,
     );
-  const { recorded, unrecorded } = await recordBatch(db, open, now, report);
+  const { recorded, unrecorded, lanes } = await recordBatch(db, open, now, policyJson(policy), report);
   const counted = new Set(recorded.map(({ id }) => id));
   for (const item of open)
     if (!counted.has(item.outcome.id) && !unrecorded.has(item.outcome.id)) stale.push(item);
   return {
     recorded,
     stale: stale.sort((a, b) => a.ord - b.ord).map(({ outcome }) => outcome.id),
+    lanes,
   };
 }
 
@@ -55,38 +65,61 @@ async function recordBatch(
   db: Database,
   batch: readonly Numbered[],
   now: string | null,
+  policy: string,
   report: (outcome: Outcome, why: string) => void,
-): Promise<{ readonly recorded: readonly Recorded[]; readonly unrecorded: ReadonlySet<string> }> {
-  if (batch.length === 0) return { recorded: [], unrecorded: new Set() };
+): Promise<Batch> {
+  if (batch.length === 0) return { recorded: [], unrecorded: new Set(), lanes: [] };
   try {
-    const rows = await db.run(statement(db.schema, batch, now));
-    const recorded = rows.map((row) => ({
-      id: text(row, "id"),
-      status: text(row, "status") as DeliveryStatus,
-      attempts: integer(row, "attempts"),
-    }));
-    return { recorded, unrecorded: new Set() };
+    const rows = await db.run(statement(db.schema, batch, now, policy));
+    const recorded = rows
+      .filter((row) => optionalText(row, "id") !== undefined)
+      .map((row) => ({
+        id: text(row, "id"),
+        status: text(row, "status") as DeliveryStatus,
+        attempts: integer(row, "attempts"),
+      }));
+    const lanes = rows.flatMap((row) => {
+      const change = optionalText(row, "change") as LaneChange | undefined;
+      return change ? [{ subscriptionId: text(row, "lane"), change }] : [];
+    });
+    return { recorded, unrecorded: new Set(), lanes };
   } catch (error) {
     if (!isBadValue(error instanceof HookwellError ? error.cause : error)) throw error;
     if (batch.length === 1) {
       report(batch[0]!.outcome, error instanceof Error ? error.message : String(error));
-      return { recorded: [], unrecorded: new Set([batch[0]!.outcome.id]) };
+      return { recorded: [], unrecorded: new Set([batch[0]!.outcome.id]), lanes: [] };
     }
     const middle = Math.ceil(batch.length / 2);
-    const first = await recordBatch(db, batch.slice(0, middle), now, report);
-    const second = await recordBatch(db, batch.slice(middle), now, report);
+    const first = await recordBatch(db, batch.slice(0, middle), now, policy, report);
+    const second = await recordBatch(db, batch.slice(middle), now, policy, report);
     return {
       recorded: [...first.recorded, ...second.recorded],
       unrecorded: new Set([...first.unrecorded, ...second.unrecorded]),
+      lanes: [...first.lanes, ...second.lanes],
     };
   }
 }
 
-function statement(schema: string, batch: readonly Numbered[], now: string | null): Statement {
+function statement(
+  schema: string,
+  batch: readonly Numbered[],
+  now: string | null,
+  policy: string,
+): Statement {
   return {
     text: recordTexts(schema).outcomes(batch.length),
-    params: [now, JSON.stringify(batch.map(({ outcome, ord }) => outcomeJson(outcome, ord)))],
+    params: [now, JSON.stringify(batch.map(({ outcome, ord }) => outcomeJson(outcome, ord))), policy],
   };
+}
+
+function policyJson({ breaker, disable }: LanePolicy): string {
+  return JSON.stringify({
+    counted: breaker !== undefined || disable !== undefined,
+    breaker: breaker !== undefined,
+    break_failures: breaker?.failures,
+    probe_ms: breaker?.probeMs,
+    probe_max_ms: breaker?.probeMaxMs,
+  });
 }
 
 /** Numbers travel as text: JSON would turn one that is not finite into null, and the database refuses the text. */
@@ -104,6 +137,7 @@ function outcomeJson(outcome: Outcome, ord: number) {
     token: outcome.leaseToken,
     kind: outcome.kind,
     sent: exchange !== undefined,
+    breakable: "breakable" in outcome && outcome.breakable === true,
     ...(outcome.kind === "retry" && {
       delay_ms: whole(outcome.delayMs),
       hold_ms: whole(outcome.holdLaneMs),
@@ -165,5 +199,10 @@ export async function markDelivery(db: Database, mark: Mark, now: string | null)
     ],
   });
   if (!row || !flag(row, "known")) throw new NotFoundError("delivery", mark.id);
+  if (flag(row, "guarded"))
+    await db.run({
+      text: recordTexts(db.schema).marked,
+      params: [now, mark.id, String(mark.status === "delivered")],
+    });
   return flag(row, "counted");
 }

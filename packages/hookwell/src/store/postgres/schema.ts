@@ -150,20 +150,32 @@ CREATE TABLE @.attempt (
 );
 
 -- ready: a claim looks here; otherwise not before next_due. held: 1 = paused or disabled, 2 = its pending rows are
--- to be cancelled (deleted, gone). failures to in_flight are for the lane policies of a later version; nothing
--- writes them yet.
+-- to be cancelled (deleted, gone). blocked_until: no claim looks before it (breaker, rate, every slot taken).
+-- rate_limit and max_in_flight are copies of the subscription's. guarded: a claim locks the lane and writes it.
+-- rate_burst and rate_interval (microseconds) are the cells of store/lane-state.ts.
 CREATE TABLE @.lane (
   subscription_id text COLLATE "C" PRIMARY KEY,
   ready boolean NOT NULL DEFAULT true,
   held smallint NOT NULL DEFAULT 0,
   next_due bigint,
   hold_until bigint,
+  blocked_until bigint,
   failures integer NOT NULL DEFAULT 0,
   failing_since bigint,
+  breaks integer NOT NULL DEFAULT 0,
   opened_at bigint,
+  probe_step bigint,
   probe_at bigint,
-  rate_tat bigint,
-  in_flight integer NOT NULL DEFAULT 0
+  probe_id text COLLATE "C",
+  rate_limit text,
+  rate_tat bigint NOT NULL DEFAULT 0,
+  max_in_flight integer,
+  slots jsonb NOT NULL DEFAULT '{}',
+  rate_burst bigint GENERATED ALWAYS AS (least((rate_limit::jsonb ->> 'limit')::bigint, greatest(1, ((rate_limit::jsonb ->> 'limit')::bigint * 50 + (rate_limit::jsonb ->> 'perSeconds')::bigint * 1000 - 1) / ((rate_limit::jsonb ->> 'perSeconds')::bigint * 1000)))) STORED,
+  rate_interval bigint GENERATED ALWAYS AS (
+    ((rate_limit::jsonb ->> 'perSeconds')::bigint * 1000 * 1000 + (rate_limit::jsonb ->> 'limit')::bigint - least((rate_limit::jsonb ->> 'limit')::bigint, greatest(1, ((rate_limit::jsonb ->> 'limit')::bigint * 50 + (rate_limit::jsonb ->> 'perSeconds')::bigint * 1000 - 1) / ((rate_limit::jsonb ->> 'perSeconds')::bigint * 1000)))) / ((rate_limit::jsonb ->> 'limit')::bigint - least((rate_limit::jsonb ->> 'limit')::bigint, greatest(1, ((rate_limit::jsonb ->> 'limit')::bigint * 50 + (rate_limit::jsonb ->> 'perSeconds')::bigint * 1000 - 1) / ((rate_limit::jsonb ->> 'perSeconds')::bigint * 1000))) + 1)) STORED,
+  guarded boolean GENERATED ALWAYS AS (
+    opened_at IS NOT NULL OR rate_limit IS NOT NULL OR max_in_flight IS NOT NULL) STORED
 ) WITH (fillfactor = 50, autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 1000);
 CREATE INDEX lane_ready ON @.lane (subscription_id) WHERE ready AND held = 0;
 CREATE INDEX lane_waiting ON @.lane (next_due) WHERE NOT ready AND held = 0;

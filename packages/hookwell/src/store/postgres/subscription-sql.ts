@@ -1,5 +1,5 @@
 import { nowSql, textsFor } from "./database.ts";
-import { heldByStatusSql } from "./lanes.ts";
+import { awakeSql, heldByStatusSql } from "./lanes.ts";
 
 interface SubscriptionTexts {
   /** $1 now, $2 `{subscription, filters, endpoint}`. Answers the row, or nothing when the id is taken. */
@@ -16,6 +16,13 @@ interface SubscriptionTexts {
   readonly get: string;
   /** $1 project. Active ones with their endpoint, by id. */
   readonly active: string;
+}
+
+/** Conditions on the subscription as it is (`s`) and was (`before`), and the ms that it was paused. */
+interface LaneChanges {
+  readonly forgiven: string;
+  readonly limits: string;
+  readonly paused: string;
 }
 
 const columns = `id text, project_id text, tenant_id text, owner_id text, url text, url_host text, event_types text,
@@ -51,11 +58,35 @@ export const subscriptionTexts = textsFor((s): SubscriptionTexts => {
     AND f.tenant_id = ${written}.tenant_id AND jsonb_exists(t.j -> 'filters', f.filter))
 )`;
   const lane = (written: string): string => `lane AS (
-  INSERT INTO ${s}.lane AS l (subscription_id, held)
-  SELECT s.id, ${heldByStatusSql} FROM ${written} s
+  INSERT INTO ${s}.lane AS l (subscription_id, held, rate_limit, max_in_flight)
+  SELECT s.id, ${heldByStatusSql}, s.rate_limit, s.max_in_flight FROM ${written} s
   ON CONFLICT (subscription_id) DO UPDATE SET
-    held = excluded.held, ready = coalesce(l.hold_until, 0) <= (SELECT now FROM t),
-    next_due = CASE WHEN coalesce(l.hold_until, 0) > (SELECT now FROM t) THEN l.hold_until END
+    held = excluded.held, rate_limit = excluded.rate_limit, max_in_flight = excluded.max_in_flight,
+    ${awakeSql("(SELECT now FROM t)")}
+)`;
+  // Enabled, or with another url, nothing is known of the receiver; limits that changed begin anew; the time that it
+  // was paused does not count towards its disabling.
+  const changedLane = (written: string, when: LaneChanges): string => `lane AS (
+  UPDATE ${s}.lane l SET (held, rate_limit, max_in_flight, rate_tat, failures, failing_since, breaks, opened_at,
+    probe_step, probe_at, probe_id, blocked_until, ready, next_due) = (
+    SELECT ${heldByStatusSql}, s.rate_limit, s.max_in_flight, CASE WHEN ${when.limits} THEN 0 ELSE l.rate_tat END,
+      CASE WHEN ${when.forgiven} THEN 0 ELSE l.failures END,
+      CASE WHEN ${when.forgiven} THEN NULL ELSE l.failing_since + ${when.paused} END,
+      CASE WHEN ${when.forgiven} THEN 0 ELSE l.breaks END,
+      n.opened_at,
+      CASE WHEN n.opened_at IS NOT NULL THEN l.probe_step END,
+      CASE WHEN n.opened_at IS NOT NULL THEN l.probe_at END,
+      CASE WHEN n.opened_at IS NOT NULL THEN l.probe_id END,
+      n.blocked_until, coalesce(greatest(l.hold_until, n.blocked_until), 0) <= t.now,
+      CASE WHEN greatest(l.hold_until, n.blocked_until) > t.now THEN greatest(l.hold_until, n.blocked_until) END
+    FROM (
+      SELECT CASE WHEN ${when.forgiven} THEN NULL ELSE l.opened_at END AS opened_at,
+        CASE WHEN ${when.forgiven} THEN 0 WHEN ${when.limits} THEN coalesce(l.probe_at, 0) ELSE l.blocked_until END
+          AS blocked_until
+    ) AS n
+  )
+  FROM ${written} s, before, t
+  WHERE l.subscription_id = s.id
 )`;
   const insert = `INSERT INTO ${s}.subscription AS sub (${names}, endpoint_id, created_at, updated_at, status_changed_at)
   SELECT i.${names.replaceAll(/,\s+/g, ", i.")}, e.id, t.now, t.now, t.now FROM i, e, t`;
@@ -85,7 +116,9 @@ SELECT * FROM written`,
 WHERE s.id = $1::text
 FOR UPDATE OF s`,
 
-    update: `WITH ${given}, written AS (
+    update: `WITH ${given}, before AS (
+  SELECT sub.* FROM i JOIN ${s}.subscription sub ON sub.id = i.id
+), written AS (
   UPDATE ${s}.subscription sub SET
     url = i.url, url_host = i.url_host, event_types = i.event_types, fields = i.fields,
     header_names = i.header_names, description = i.description, metadata = i.metadata,
@@ -96,11 +129,18 @@ FOR UPDATE OF s`,
 ), superseded AS (
   UPDATE ${s}.endpoint older SET superseded_by = e.id
   FROM written, e WHERE older.subscription_id = written.id AND e.id IS NOT NULL AND older.id <> e.id
-), ${dropped("written")}, ${endpoint("written")}, ${filters("written")}
+), ${dropped("written")}, ${endpoint("written")}, ${filters("written")}, ${changedLane("written", {
+      forgiven: "s.url <> before.url",
+      limits:
+        "(s.rate_limit IS DISTINCT FROM before.rate_limit OR s.max_in_flight IS DISTINCT FROM before.max_in_flight)",
+      paused: "0",
+    })}
 SELECT * FROM written`,
 
     status: `WITH t AS MATERIALIZED (
   SELECT ${nowSql("$1")} AS now, $2::text AS id, $3::text AS status, $4::text AS reason
+), before AS (
+  SELECT sub.* FROM t JOIN ${s}.subscription sub ON sub.id = t.id
 ), written AS (
   UPDATE ${s}.subscription sub
   SET status = t.status, status_reason = t.reason, status_changed_at = t.now, updated_at = t.now
@@ -109,7 +149,12 @@ SELECT * FROM written`,
 ), unmatched AS (
   DELETE FROM ${s}.subscription_filter f USING written
   WHERE f.subscription_id = written.id AND written.status = 'deleted'
-), ${lane("written")}
+), ${changedLane("written", {
+      forgiven: "(s.status = 'active' AND before.status = 'disabled')",
+      limits: "false",
+      paused:
+        "CASE WHEN s.status = 'active' AND before.status = 'paused' THEN t.now - before.status_changed_at ELSE 0 END",
+    })}
 SELECT * FROM written`,
 
     get: `SELECT s.* FROM ${s}.subscription s WHERE s.id = $1::text`,

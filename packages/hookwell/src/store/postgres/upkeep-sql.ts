@@ -1,4 +1,5 @@
 import { nowSql, oneOf, textsFor } from "./database.ts";
+import { restsUntilSql } from "./lanes.ts";
 
 /** Takes how many rows to look at and how many to prune: literals, so that the planner knows how few they are. */
 type Prune = (look: number, most: number) => string;
@@ -152,18 +153,18 @@ SELECT (SELECT count(*) FROM gone)::int AS pruned, (SELECT count(*) FROM seen)::
 )
 DELETE FROM ${s}.lane l WHERE ${oneOf("l.subscription_id", "SELECT gone.id FROM gone")}`,
 
-    // A lane that a Retry-After held counts from the end of the hold.
+    // A lane that was held (Retry-After, breaker, rate) counts from the end of the hold.
     lag: `WITH t AS MATERIALIZED (
   SELECT ${nowSql("$1")} AS now
 ), runnable AS (
-  SELECT l.subscription_id, l.hold_until FROM ${s}.lane l
-  WHERE l.ready AND l.held = 0 AND coalesce(l.hold_until, 0) <= ${now}
+  SELECT l.subscription_id, ${restsUntilSql} AS rests_until FROM ${s}.lane l
+  WHERE l.ready AND l.held = 0 AND coalesce(${restsUntilSql}, 0) <= ${now}
   UNION ALL
-  SELECT l.subscription_id, l.hold_until FROM ${s}.lane l
-  WHERE NOT l.ready AND l.held = 0 AND l.next_due <= ${now} AND coalesce(l.hold_until, 0) <= ${now}
+  SELECT l.subscription_id, ${restsUntilSql} AS rests_until FROM ${s}.lane l
+  WHERE NOT l.ready AND l.held = 0 AND l.next_due <= ${now} AND coalesce(${restsUntilSql}, 0) <= ${now}
 )
 SELECT (
-  SELECT min(greatest(head.due_at, r.hold_until)) FROM runnable r
+  SELECT min(greatest(head.due_at, r.rests_until)) FROM runnable r
   CROSS JOIN LATERAL (
     SELECT d.due_at FROM ${s}.delivery d
     WHERE d.subscription_id = r.subscription_id AND d.status = 'pending' AND d.due_at <= ${now}
@@ -177,10 +178,10 @@ SELECT (
   SELECT ${nowSql("$1")} AS now, $2::text::int AS most
 ), runnable AS (
   SELECT l.subscription_id FROM ${s}.lane l
-  WHERE l.ready AND l.held = 0 AND coalesce(l.hold_until, 0) <= ${now}
+  WHERE l.ready AND l.held = 0 AND coalesce(${restsUntilSql}, 0) <= ${now}
   UNION ALL
   SELECT l.subscription_id FROM ${s}.lane l
-  WHERE NOT l.ready AND l.held = 0 AND l.next_due <= ${now} AND coalesce(l.hold_until, 0) <= ${now}
+  WHERE NOT l.ready AND l.held = 0 AND l.next_due <= ${now} AND coalesce(${restsUntilSql}, 0) <= ${now}
 )
 SELECT (SELECT count(*) FROM (
   SELECT 1 FROM runnable r

@@ -1,6 +1,8 @@
 import { ValidationError } from "../../model/errors.ts";
 import type { ClaimRequest } from "../contract.ts";
+import { afterClaim, isGuarded, policyRoom, rateFreeAt } from "../lane-state.ts";
 import type { Connection } from "./connection.ts";
+import { type LaneRow, laneColumns, toLane, writeLane } from "./lane-rows.ts";
 import { integer, text } from "./rows.ts";
 
 /** Most lanes that one claim wakes: a herd that becomes due together is let in over several claims. */
@@ -18,18 +20,18 @@ WHERE subscription_id IN (
   SELECT subscription_id FROM hookwell_lane INDEXED BY hookwell_lane_waiting
   WHERE ready = 0 AND held = 0 AND next_due <= ? ORDER BY next_due LIMIT ?)`;
 
-const readyLanes = `SELECT subscription_id FROM hookwell_lane INDEXED BY hookwell_lane_ready
-WHERE ready = 1 AND held = 0`;
-const lanesAfterText = `${readyLanes} AND subscription_id > ? ORDER BY subscription_id LIMIT ?`;
-const lanesUpToText = `${readyLanes} AND subscription_id > ? AND subscription_id <= ?
-ORDER BY subscription_id LIMIT ?`;
+const readyLanes = `SELECT ${laneColumns} FROM hookwell_lane l INDEXED BY hookwell_lane_ready
+WHERE l.ready = 1 AND l.held = 0`;
+const lanesAfterText = `${readyLanes} AND l.subscription_id > ? ORDER BY l.subscription_id LIMIT ?`;
+const lanesUpToText = `${readyLanes} AND l.subscription_id > ? AND l.subscription_id <= ?
+ORDER BY l.subscription_id LIMIT ?`;
 
 const dueRowsText = `
 SELECT id, due_at FROM hookwell_delivery INDEXED BY hookwell_delivery_pending
 WHERE subscription_id = ? AND status = 'pending' AND due_at <= ? AND (due_at, id) > (?, ?)
 ORDER BY due_at, id LIMIT ?`;
 
-// The end of a Retry-After is never passed over: next_due is not before hold_until.
+// The lane is ready, so that it rests no more.
 const sleepText = `
 UPDATE hookwell_lane SET ready = 0, next_due = (
   SELECT due_at FROM hookwell_delivery INDEXED BY hookwell_delivery_pending
@@ -45,9 +47,11 @@ interface ClaimedRows {
   /** In the order of the turns. */
   readonly ids: readonly string[];
   readonly cursor: string;
+  readonly againInMs?: number;
 }
 
 interface Lane {
+  readonly row: LaneRow;
   readonly id: string;
   readonly room: number;
   readonly rows: { readonly id: string; readonly dueAt: number }[];
@@ -73,30 +77,52 @@ export function claimRows(
   const until = now + request.leaseMs;
   const ids = taken.map((row) => row.id);
   for (const [place, id] of ids.entries()) connection.all(leaseText, [`${token}.${place}`, until, until, id]);
-  return { ids, cursor: taken.at(-1)!.lane };
+  const againInMs = spend(connection, lanes, taken, until, now);
+  return { ids, cursor: taken.at(-1)!.lane, ...(againInMs !== undefined && { againInMs }) };
+}
+
+/** Counts what was taken against breaker, rate and slots; answers when the soonest rate lets go again. */
+function spend(
+  connection: Connection,
+  lanes: readonly Lane[],
+  taken: readonly { readonly id: string; readonly lane: string }[],
+  leaseUntil: number,
+  now: number,
+): number | undefined {
+  let again: number | undefined;
+  for (const { id: laneId, row } of lanes) {
+    if (!isGuarded(row.state, row.limits)) continue;
+    const ids = taken.filter(({ lane }) => lane === laneId).map(({ id }) => id);
+    if (ids.length === 0) continue;
+    const next = afterClaim(row.state, row.limits, ids, leaseUntil, now);
+    writeLane(connection, laneId, next, now);
+    const free = rateFreeAt(next, row.limits);
+    if (free > now) again = Math.min(again ?? free - now, free - now);
+  }
+  return again;
 }
 
 /** Ready lanes after the cursor, and round again, each with its first due row; those without one go to sleep. */
 function lanesWithWork(connection: Connection, request: ClaimRequest, now: number): Lane[] {
   const { cursor = "", limit, rooms, room = limit } = request;
   const lanes: Lane[] = [];
-  const look = (id: string): void => {
-    const free = Math.min(rooms?.get(id) ?? room, limit);
+  const look = (id: string, row: LaneRow): void => {
+    const free = Math.min(rooms?.get(id) ?? room, limit, policyRoom(row.state, row.limits, now));
     if (free < 1) return;
-    const lane: Lane = { id, room: free, rows: [] };
+    const lane: Lane = { id, row, room: free, rows: [] };
     if (fetchRows(connection, lane, 1, now) > 0) lanes.push(lane);
     else connection.all(sleepText, [id, id]);
   };
   const walk = (text_: string, from: string, ...bound: string[]): void => {
     for (let after = from; lanes.length < limit; ) {
       const size = Math.min(limit, 200);
-      const page = connection.all(text_, [after, ...bound, size]).map((row) => text(row.subscription_id));
-      for (const id of page) {
+      const page = connection.all(text_, [after, ...bound, size]);
+      for (const row of page) {
         if (lanes.length >= limit) return;
-        look(id);
+        look(text(row.subscription_id), toLane(row));
       }
       if (page.length < size) return;
-      after = page.at(-1)!;
+      after = text(page.at(-1)!.subscription_id);
     }
   };
   walk(lanesAfterText, cursor);

@@ -1,12 +1,15 @@
 import type { Row } from "../../adapters/seam.ts";
 import type { AttemptRecord, Delivery, DeliveryRecord } from "../../model/delivery.ts";
 import type { DeliveryStatus, Hold } from "../../model/states.ts";
+import type { RateLimit } from "../../model/subscription.ts";
+import { rateFreeAt } from "../lane-state.ts";
 import { type Endpoint, secretsAt } from "./endpoints.ts";
 import {
   date,
   integer,
   optionalDate,
   optionalInteger,
+  optionalJson,
   optionalName,
   optionalText,
   present,
@@ -54,7 +57,8 @@ export function toDelivery(row: Row, own: Endpoint, current: Endpoint, now: numb
 /** The columns {@link toDeliveryRecord} reads. */
 export const recordColumns = `d.id, d.project_id, d.event_id, d.subscription_id, d.endpoint_id, d.type, d.status,
   d.reason, d.attempts, d.round, d.error_code, d.last_error, d.next_attempt_at, d.created_at, d.updated_at,
-  d.delivered_at, e.tenant_id, e.subject, s.status AS subscription_status, l.hold_until`;
+  d.delivered_at, e.tenant_id, e.subject, s.status AS subscription_status, d.due_at, l.hold_until,
+  l.opened_at, l.rate_limit, l.rate_tat`;
 
 export const recordJoins = `
 LEFT JOIN hookwell_event e INDEXED BY hookwell_event_key ON e.id = d.event_id AND e.project_id = d.project_id
@@ -90,7 +94,12 @@ function holdOf(row: Row, now: number): Hold | undefined {
   const status = optionalText(row.subscription_status);
   if (status === "paused") return "paused";
   if (status === "disabled" || status === "deleted") return "disabled";
-  return (optionalInteger(row.hold_until) ?? 0) > now ? "retry_after" : undefined;
+  if (optionalInteger(row.opened_at) !== undefined) return "circuit_open";
+  if ((optionalInteger(row.hold_until) ?? 0) > now) return "retry_after";
+  const rateLimit = optionalJson<RateLimit>(row.rate_limit);
+  if (!rateLimit || integer(row.due_at) > now) return undefined;
+  const free = rateFreeAt({ rateTat: integer(row.rate_tat) }, { rateLimit });
+  return free > now ? "rate_limited" : undefined;
 }
 
 export function toAttempt(row: Row): AttemptRecord {

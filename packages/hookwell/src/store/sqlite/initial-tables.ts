@@ -149,12 +149,20 @@ CREATE TABLE hookwell_lane (
   held INTEGER NOT NULL,
   next_due INTEGER,
   hold_until INTEGER,
+  -- Before this no claim looks: breaker, rate, or every slot taken.
+  blocked_until INTEGER,
   failures INTEGER NOT NULL DEFAULT 0,
   failing_since INTEGER,
+  breaks INTEGER NOT NULL DEFAULT 0,
   opened_at INTEGER,
+  probe_step INTEGER,
   probe_at INTEGER,
-  rate_tat INTEGER,
-  in_flight INTEGER NOT NULL DEFAULT 0
+  probe_id TEXT,
+  -- Limits of the subscription, and what is used of them.
+  rate_limit TEXT,
+  rate_tat INTEGER NOT NULL DEFAULT 0,
+  max_in_flight INTEGER,
+  slots TEXT NOT NULL DEFAULT '{}'
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX hookwell_lane_ready ON hookwell_lane (subscription_id) WHERE ready = 1 AND held = 0;
 CREATE INDEX hookwell_lane_waiting ON hookwell_lane (next_due) WHERE ready = 0 AND held = 0;

@@ -1,6 +1,8 @@
 import { NotFoundError } from "../../model/errors.ts";
+import { afterMark, isGuarded } from "../lane-state.ts";
 import { storable } from "../storable.ts";
 import type { Connection } from "./connection.ts";
+import { readLane, writeLane } from "./lane-rows.ts";
 import { laneDue } from "./lanes.ts";
 import { optionalText, text } from "./rows.ts";
 
@@ -48,5 +50,14 @@ export function applyMark(
       connection.run(laneDue(text(row.subscription_id), due));
     }
   }
+  const lane = text(row.subscription_id);
+  const known = readLane(connection, lane);
+  if (known && isGuarded(known.state, known.limits))
+    writeLane(
+      connection,
+      lane,
+      afterMark(known.state, known.limits, id, mark.kind === "delivered", now),
+      now,
+    );
   return true;
 }

@@ -1,10 +1,13 @@
 import { runProgramSync } from "../../adapters/seam.ts";
 import type { Exchange, Outcome } from "../../model/delivery.ts";
+import type { LanePolicy } from "../../model/lane-policy.ts";
 import type { DeliveryStatus } from "../../model/states.ts";
 import type { RecordResult } from "../contract.ts";
+import { afterOutcomes, isClean, type LaneOutcome, type LaneState, laneOutcome } from "../lane-state.ts";
 import { storable } from "../storable.ts";
 import type { Connection, SqliteValue } from "./connection.ts";
-import { followStatus, laneDue, wakeLanes } from "./lanes.ts";
+import { readLane, writeLane } from "./lane-rows.ts";
+import { followStatus, laneDue, restsUntil, wakeLanes } from "./lanes.ts";
 import { integer, text } from "./rows.ts";
 
 const claimed = "WHERE id = ? AND status = 'pending' AND lease_token = ?";
@@ -46,7 +49,7 @@ RETURNING id`;
 
 const laneHoldText = `
 UPDATE hookwell_lane SET ready = 0, hold_until = max(coalesce(hold_until, 0), ?),
-  next_due = max(coalesce(hold_until, 0), ?)
+  next_due = max(${restsUntil}, ?)
 WHERE subscription_id = ?`;
 
 const currentText = `SELECT id FROM hookwell_delivery ${claimed}`;
@@ -61,11 +64,13 @@ export function recordOutcomes(
   connection: Connection,
   outcomes: readonly Outcome[],
   now: number,
+  policy: LanePolicy,
 ): BatchResult {
   const recorded: RecordResult["recorded"][number][] = [];
   const stale: string[] = [];
   const bad: string[] = [];
   const woken = new Set<string>();
+  const touched = new Map<string, LaneOutcome[]>();
   for (const outcome of outcomes) {
     if (!hasNumbers(outcome)) {
       const { id, leaseToken } = outcome;
@@ -80,6 +85,7 @@ export function recordOutcomes(
     const lane = text(row.subscription_id);
     const status = text(row.status) as DeliveryStatus;
     recorded.push({ id: outcome.id, status, attempts: integer(row.attempts) });
+    touched.set(lane, [...(touched.get(lane) ?? []), laneOutcome(outcome)]);
     if (outcome.kind === "released") woken.add(lane);
     else if (outcome.kind === "gone") disableAsGone(connection, lane, now);
     else if (outcome.kind === "retry") {
@@ -91,8 +97,34 @@ export function recordOutcomes(
       }
     }
   }
+  const lanes = changeLanes(connection, touched, policy, now);
   if (woken.size > 0) connection.run(wakeLanes(woken, now));
-  return { recorded, stale, bad };
+  return { recorded, stale, bad, lanes };
+}
+
+/** What the outcomes mean for their lanes. A lane that is well, and got no failure, is only read. */
+function changeLanes(
+  connection: Connection,
+  touched: ReadonlyMap<string, readonly LaneOutcome[]>,
+  policy: LanePolicy,
+  now: number,
+): RecordResult["lanes"] {
+  const changes: RecordResult["lanes"][number][] = [];
+  for (const subscriptionId of [...touched.keys()].sort()) {
+    const outcomes = touched.get(subscriptionId)!;
+    const before = readLane(connection, subscriptionId);
+    if (!before || (isClean(before.state) && !outcomes.some(({ kind }) => kind === "failure"))) continue;
+    const { lane, change } = afterOutcomes(before.state, before.limits, outcomes, policy, now);
+    if (sameLane(lane, before.state)) continue;
+    writeLane(connection, subscriptionId, lane, now);
+    if (change) changes.push({ subscriptionId, change });
+  }
+  return changes;
+}
+
+/** Without a policy most failures leave a lane as it is. */
+function sameLane(a: LaneState, b: LaneState): boolean {
+  return JSON.stringify(Object.entries(a).sort()) === JSON.stringify(Object.entries(b).sort());
 }
 
 /** SQLite would take some of them for NULL. */

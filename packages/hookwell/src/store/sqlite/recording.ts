@@ -1,5 +1,6 @@
 import type { Outcome } from "../../model/delivery.ts";
 import { HookwellError } from "../../model/errors.ts";
+import type { LanePolicy } from "../../model/lane-policy.ts";
 import type { Logger } from "../../model/observe.ts";
 import type { Now, RecordResult } from "../contract.ts";
 import type { Look } from "./last-look.ts";
@@ -19,26 +20,27 @@ export class Recording {
   }
 
   /** A batch that fails is halved until the outcome at fault is found; that one is reported and left out. */
-  async record(outcomes: readonly Outcome[], now: Now): Promise<RecordResult> {
+  async record(outcomes: readonly Outcome[], now: Now, policy: LanePolicy = {}): Promise<RecordResult> {
     const connection = await this.#session.ready();
     try {
-      const { recorded, stale, bad } = await connection.write(() =>
-        recordOutcomes(connection, outcomes, this.#session.now(now)),
+      const { recorded, stale, bad, lanes } = await connection.write(() =>
+        recordOutcomes(connection, outcomes, this.#session.now(now), policy),
       );
       for (const id of bad) this.#report(id, "it has a time or number that is none");
-      return { recorded, stale };
+      return { recorded, stale, lanes };
     } catch (error) {
       if (error instanceof HookwellError) throw error;
       if (outcomes.length === 1) {
         this.#report(outcomes[0]!.id, error instanceof Error ? error.message : String(error));
-        return { recorded: [], stale: [] };
+        return { recorded: [], stale: [], lanes: [] };
       }
       const middle = outcomes.length >> 1;
-      const first = await this.record(outcomes.slice(0, middle), now);
-      const second = await this.record(outcomes.slice(middle), now);
+      const first = await this.record(outcomes.slice(0, middle), now, policy);
+      const second = await this.record(outcomes.slice(middle), now, policy);
       return {
         recorded: [...first.recorded, ...second.recorded],
         stale: [...first.stale, ...second.stale],
+        lanes: [...first.lanes, ...second.lanes],
       };
     }
   }

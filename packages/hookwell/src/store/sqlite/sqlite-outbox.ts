@@ -7,6 +7,7 @@ import type {
   Outcome,
 } from "../../model/delivery.ts";
 import type { CaptureInput, CaptureResult, EventKey, EventOutcome, EventRecord } from "../../model/event.ts";
+import type { LanePolicy } from "../../model/lane-policy.ts";
 import type { Matchable } from "../../model/matching.ts";
 import type { DisabledReason, SubscriptionStatus } from "../../model/states.ts";
 import type {
@@ -200,16 +201,18 @@ export class SqliteOutbox implements OutboxStore {
     // An idle poll takes no lock.
     if (connection.all(anyWorkText, [now()])[0]?.work !== 1) return none;
     const token = randomUUID();
-    const { ids, cursor } = await connection.write(() => claimRows(connection, request, token, now()));
+    const { ids, cursor, againInMs } = await connection.write(() =>
+      claimRows(connection, request, token, now()),
+    );
     if (ids.length === 0) return none;
     const look = lookAt(connection, this.#session.endpoints, ids, token, now());
     await this.#recording.giveUp(look, request.now);
     if (look.missingKey) throw look.missingKey;
-    return { deliveries: look.deliveries, cursor };
+    return { deliveries: look.deliveries, cursor, ...(againInMs !== undefined && { againInMs }) };
   }
 
-  async record(outcomes: readonly Outcome[], now: Now): Promise<RecordResult> {
-    const result = await this.#recording.record(outcomes, now);
+  async record(outcomes: readonly Outcome[], now: Now, policy?: LanePolicy): Promise<RecordResult> {
+    const result = await this.#recording.record(outcomes, now, policy);
     this.#stale += result.stale.length;
     return result;
   }

@@ -18,8 +18,8 @@ import { storable } from "../storable.ts";
 import { urlHost } from "../url-host.ts";
 import { insertEndpoint, readEndpoint } from "./endpoints.ts";
 import type { Keys } from "./keys.ts";
-import { followStatus } from "./lanes.ts";
-import { statement, text } from "./rows.ts";
+import { afterPause, followStatus, forgive, newLimits } from "./lanes.ts";
+import { integer, statement, text } from "./rows.ts";
 import { isVisible, toSubscriptionRecord } from "./subscription-rows.ts";
 
 /** What a program needs from the store it runs for. */
@@ -79,6 +79,9 @@ export function* createProgram(
   yield* insertEndpoint(ring, endpointId, input.id, endpoint, now);
   yield* putFilters(input.id, input.eventTypes);
   yield* followStatus(input.id, now);
+  // The lane may be older than its subscription: deliveries can be enqueued for an id.
+  if (input.rateLimit !== undefined || input.maxInFlight !== undefined)
+    yield* newLimits(input.id, jsonOrNull(input.rateLimit), input.maxInFlight ?? null, now);
   return toSubscriptionRecord(row);
 }
 
@@ -185,6 +188,11 @@ export function* updateProgram(
     id,
   );
   if (patch.eventTypes) yield* putFilters(id, eventTypes);
+  if (url !== record.url) yield* forgive(id, now);
+  const rate = jsonOrNull(changed("rateLimit"));
+  const most = changed("maxInFlight");
+  if (rate !== jsonOrNull(record.rateLimit) || most !== record.maxInFlight)
+    yield* newLimits(id, rate, most ?? null, now);
   return toSubscriptionRecord(stored!);
 }
 
@@ -202,13 +210,17 @@ export function* statusProgram(
   visibility: Visibility,
   now: number,
 ): Program<SubscriptionRecord> {
-  const record = toSubscriptionRecord(yield* lockVisible(id, visibility));
+  const before = yield* lockVisible(id, visibility);
+  const record = toSubscriptionRecord(before);
   if (record.status === status) return record;
   if (!canMove(subscriptionTransitions, record.status, status))
     throw new InvalidStateError("subscription", id, record.status, `make ${status}`);
   const stored = status === "disabled" ? (reason ?? "by_hand") : null;
   const [row] = yield statement(statusText, status, stored, now, now, id);
   if (status === "deleted") yield statement(dropFiltersText, id);
+  if (record.status === "paused" && status === "active")
+    yield afterPause(id, now - integer(before.status_changed_at));
+  else if (status === "active") yield* forgive(id, now);
   yield* followStatus(id, now);
   return toSubscriptionRecord(row!);
 }

@@ -1,18 +1,19 @@
 import type { Connection } from "./connection.ts";
+import { restsUntil } from "./lanes.ts";
 import { integer, optionalInteger } from "./rows.ts";
 
 // Runnable lanes: those a claim would look at, and those whose time has come.
 const runnable = `
-SELECT subscription_id, hold_until FROM (
-  SELECT subscription_id, hold_until FROM hookwell_lane INDEXED BY hookwell_lane_ready
+SELECT subscription_id, rests_until FROM (
+  SELECT subscription_id, ${restsUntil} AS rests_until FROM hookwell_lane INDEXED BY hookwell_lane_ready
   WHERE ready = 1 AND held = 0
   UNION ALL
-  SELECT subscription_id, hold_until FROM hookwell_lane INDEXED BY hookwell_lane_waiting
+  SELECT subscription_id, ${restsUntil} AS rests_until FROM hookwell_lane INDEXED BY hookwell_lane_waiting
   WHERE ready = 0 AND held = 0 AND next_due <= ?)`;
 
 const oldestDueText = `
-SELECT min(max(due, coalesce(hold_until, 0))) AS oldest FROM (
-  SELECT r.hold_until, (
+SELECT min(max(due, rests_until)) AS oldest FROM (
+  SELECT r.rests_until, (
     SELECT due_at FROM hookwell_delivery d INDEXED BY hookwell_delivery_pending
     WHERE d.subscription_id = r.subscription_id AND d.status = 'pending' ORDER BY due_at LIMIT 1) AS due
   FROM (${runnable}) r)

@@ -18,7 +18,7 @@ export function outcomeRules(rule: Rule): void {
     const exchange = t.exchange({ statusCode: 204, durationMs: 31, excerpt: "thanks" });
     t.step(second);
     const result = await t.store.record([{ ...proof(claimed), kind: "delivered", exchange }], null);
-    same(result, { recorded: [{ id, status: "delivered", attempts: 1 }], stale: [] });
+    same(result, { recorded: [{ id, status: "delivered", attempts: 1 }], stale: [], lanes: [] });
     like(await t.store.getDelivery(id!, {}), {
       status: "delivered",
       reason: undefined,
@@ -43,7 +43,7 @@ export function outcomeRules(rule: Rule): void {
       [{ ...proof(claimed), kind: "retry", exchange, delayMs: minute }],
       null,
     );
-    same(result, { recorded: [{ id, status: "pending", attempts: 1 }], stale: [] });
+    same(result, { recorded: [{ id, status: "pending", attempts: 1 }], stale: [], lanes: [] });
     like(await t.store.getDelivery(id!, {}), {
       status: "pending",
       attempts: 1,
@@ -73,7 +73,7 @@ export function outcomeRules(rule: Rule): void {
     const [id] = await queued(t);
     const claimed = await t.claimOne();
     const result = await t.store.record([t.failed(claimed)], null);
-    same(result, { recorded: [{ id, status: "failed", attempts: 1 }], stale: [] });
+    same(result, { recorded: [{ id, status: "failed", attempts: 1 }], stale: [], lanes: [] });
     like(await t.store.getDelivery(id!, {}), {
       status: "failed",
       reason: "attempts_exhausted",
@@ -113,7 +113,7 @@ export function outcomeRules(rule: Rule): void {
     const due = t.now();
     t.step(second);
     const result = await t.store.record([t.released(await t.claimOne())], null);
-    same(result, { recorded: [{ id, status: "pending", attempts: 0 }], stale: [] });
+    same(result, { recorded: [{ id, status: "pending", attempts: 0 }], stale: [], lanes: [] });
     like(await t.store.getDelivery(id!, {}), { attempts: 0, nextAttemptAt: due, attemptLog: [] });
     equal((await t.claimOne()).attempts, 1);
   });
@@ -134,7 +134,7 @@ export function outcomeRules(rule: Rule): void {
       const [id, other] = await queued(t, 2);
       const [claimed] = await t.claim(1);
       const result = await t.store.record([t.gone(claimed!)], null);
-      same(result, { recorded: [{ id: claimed!.id, status: "failed", attempts: 1 }], stale: [] });
+      same(result, { recorded: [{ id: claimed!.id, status: "failed", attempts: 1 }], stale: [], lanes: [] });
       like(await t.store.getDelivery(claimed!.id, {}), {
         status: "failed",
         reason: "gone",
@@ -196,7 +196,7 @@ export function outcomeRules(rule: Rule): void {
   });
 
   rule("an empty batch is nothing", async (t) => {
-    same(await t.store.record([], null), { recorded: [], stale: [] });
+    same(await t.store.record([], null), { recorded: [], stale: [], lanes: [] });
   });
 
   rule(

@@ -1,10 +1,12 @@
 import { captureRules } from "./capture-rules.ts";
+import { circuitRules } from "./circuit-rules.ts";
 import { claimRules } from "./claim-rules.ts";
 import { dispatchRules } from "./dispatch-rules.ts";
 import { endpointRules } from "./endpoint-rules.ts";
 import type { StoreHarness, TestRunner } from "./harness.ts";
 import { keyRules } from "./key-rules.ts";
 import { laneRules } from "./lane-rules.ts";
+import { limitRules } from "./limit-rules.ts";
 import { listRules } from "./list-rules.ts";
 import { managementRules } from "./management-rules.ts";
 import { markRules } from "./mark-rules.ts";
@@ -22,6 +24,8 @@ const chapters: Readonly<Record<string, (rule: Rule) => void>> = {
   "reference marks": markRules,
   claims: claimRules,
   lanes: laneRules,
+  "circuit breaker": circuitRules,
+  "limits of a subscription": limitRules,
   outcomes: outcomeRules,
   endpoints: endpointRules,
   capture: captureRules,

@@ -166,6 +166,11 @@ export class StoreWorld {
     return { ...proof(claimed), kind: "retry", exchange: this.failure(), delayMs, ...hold };
   }
 
+  /** A failure that counts towards the circuit breaker. */
+  broken(claimed: Delivery, delayMs: number, holdLaneMs?: number): Outcome {
+    return { ...this.retry(claimed, delayMs, holdLaneMs), breakable: true } as Outcome;
+  }
+
   failed(claimed: Delivery): Outcome {
     const error = {
       reason: "attempts_exhausted",
