@@ -1,8 +1,11 @@
 import { type Context, Hono } from "hono";
 import { bodyLimit } from "hono/body-limit";
-import type { AppDatabase } from "./database/schema.ts";
+import { availabilityRoutes } from "./availability/availability-routes.ts";
+import { eventTypeRoutes } from "./event-types/event-type-routes.ts";
 import type { AppEnvironment } from "./http/environment.ts";
 import { ProblemError, problemDocument } from "./http/problem.ts";
+import { type InvitationRouteDeps, invitationRoutes } from "./invitations/invitation-routes.ts";
+import { scheduleRoutes } from "./invitations/schedule-routes.ts";
 import type { ApiKeyCalls } from "./keys/api-keys.ts";
 import { ScimPatchError } from "./users/scim-patch.ts";
 import { scimError, scimRoutes } from "./users/scim-routes.ts";
@@ -11,12 +14,10 @@ import { userRoutes } from "./users/user-routes.ts";
 
 const maxBodyBytes = 1024 * 1024;
 
-export interface AppDeps {
-  readonly db: AppDatabase;
+export interface AppDeps extends InvitationRouteDeps {
   readonly keys: ApiKeyCalls;
   readonly changes: UserChangeCalls;
-  readonly newId: () => string;
-  readonly logger: { error(message: string): void };
+  readonly logger: { error(message: string): void; warn(message: string): void };
 }
 
 /** The application's own API: `/v1/…` and `/scim/v2/…` with the keys of its users, and `/healthz` without one. */
@@ -30,6 +31,9 @@ export function appointmentsApp(deps: AppDeps): Hono<AppEnvironment> {
     await next();
   });
   app.get("/healthz", (context) => context.json({ status: "ok" }));
+
+  // Before the routes that need a key: the token in the path is what opens these.
+  app.route("/v1/schedule", scheduleRoutes(deps));
 
   for (const path of ["/v1/*", "/scim/*"]) {
     app.use(path, async (context, next) => {
@@ -47,6 +51,9 @@ export function appointmentsApp(deps: AppDeps): Hono<AppEnvironment> {
     );
   }
   app.route("/v1/users", userRoutes(deps));
+  app.route("/v1/users", availabilityRoutes(deps));
+  app.route("/v1/event-types", eventTypeRoutes(deps));
+  app.route("/v1/scheduling-invitations", invitationRoutes(deps));
   app.route("/scim/v2", scimRoutes(deps.changes));
 
   app.notFound((context) =>

@@ -5,6 +5,7 @@ import { appointmentsApp } from "./app.ts";
 import type { AppDatabase } from "./database/schema.ts";
 import { firstRun } from "./first-run.ts";
 import type { AppHooks } from "./hooks.ts";
+import { startExpirySweep } from "./invitations/expiry.ts";
 import { apiKeys } from "./keys/api-keys.ts";
 import { receivedWebhooks } from "./receiver/received-webhooks.ts";
 import { receiverRoutes } from "./receiver/receiver-routes.ts";
@@ -54,6 +55,9 @@ export async function startAppointments(options: AppointmentsOptions): Promise<A
   const secrets = receiverSecrets(join(options.dataDir, "receiver-secrets.json"));
   const app = appointmentsApp({
     ...deps,
+    dialect,
+    hooks,
+    calendars: { freeBusy: async () => new Map() },
     keys: apiKeys(deps),
     changes: userChanges({ ...deps, dialect, outlets }),
     logger: hooks.logger,
@@ -85,12 +89,15 @@ export async function startAppointments(options: AppointmentsOptions): Promise<A
     );
     await keepReceiverSubscriptions(receiver, db, admin);
     const run = options.worker ? hooks.start() : undefined;
+    // Not the worker's: what it writes are this application's own rows.
+    const sweep = startExpirySweep({ ...deps, dialect, hooks, logger: hooks.logger });
     return {
       url: listening.url,
       ...(newKey === undefined ? {} : { newKey }),
       async stop() {
         // The loops first: what they are sending may be on its way to our own receiver.
         await run?.stop();
+        await sweep.stop();
         await listening.close();
       },
     };
