@@ -1,6 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { isHookwellError } from "hookwell";
 import { readSettings, stopOnSignal } from "hookwell/environment";
+import { readAppSettings } from "./app-settings.ts";
 import { banner } from "./banner.ts";
 import { migrateApp } from "./database/migrations.ts";
 import { hooksFromSettings } from "./from-settings.ts";
@@ -9,6 +10,7 @@ import { startAppointments } from "./start.ts";
 /** `npm start`: everything in one process, in development mode. */
 async function main(): Promise<void> {
   const settings = readSettings(process.env);
+  const appSettings = readAppSettings(process.env);
   const { hooks, opened, app } = await hooksFromSettings(settings, console);
   const closing: (() => Promise<void>)[] = [() => hooks.close(), () => app.close(), () => opened.close()];
   const closeAll = async (): Promise<void> => {
@@ -29,6 +31,7 @@ async function main(): Promise<void> {
       port: settings.port,
       worker: settings.worker,
       maxLagMs: settings.maxLagMs,
+      ...appSettings,
       ...(settings.host === undefined ? {} : { host: settings.host }),
       ...(settings.apiKey === undefined ? {} : { apiKey: settings.apiKey }),
     });

@@ -2,9 +2,15 @@ import { randomUUID } from "node:crypto";
 import { join } from "node:path";
 import { hookwellHandler, type Listening, listen } from "@hookwell/server";
 import { appointmentsApp } from "./app.ts";
+import { bookingTransitions } from "./bookings/capture.ts";
+import { ordinaryPublisher } from "./bookings/ordinary.ts";
+import type { BusyCalendars, SideEffectPlanner } from "./bookings/side-effect-planner.ts";
+import { userTies } from "./bookings/user-ties.ts";
 import type { AppDatabase } from "./database/schema.ts";
 import { firstRun } from "./first-run.ts";
 import type { AppHooks } from "./hooks.ts";
+import { clientAddress } from "./http/client-address.ts";
+import { defaultTokenRouteLimits, type TokenRouteLimits } from "./http/token-routes.ts";
 import { startExpirySweep } from "./invitations/expiry.ts";
 import { apiKeys } from "./keys/api-keys.ts";
 import { receivedWebhooks } from "./receiver/received-webhooks.ts";
@@ -33,6 +39,14 @@ export interface AppointmentsOptions {
   /** The admin key, when the operator chose it. */
   readonly apiKey?: string;
   readonly maxLagMs?: number;
+  /** Captures the events of bookings without an invitation too, with their transitions. */
+  readonly captureOrdinary?: boolean;
+  /** Proxies whose X-Forwarded-For counts. */
+  readonly trustProxy?: string;
+  /** Default: 60 reads and 20 submissions a minute. */
+  readonly tokenRouteLimits?: TokenRouteLimits;
+  readonly sideEffects?: SideEffectPlanner;
+  readonly calendars?: BusyCalendars;
 }
 
 export interface Appointments {
@@ -50,16 +64,24 @@ export interface Appointments {
  */
 export async function startAppointments(options: AppointmentsOptions): Promise<Appointments> {
   const { db, dialect, hooks } = options;
-  const deps = { db, now: hooks.clock, newId: randomUUID };
+  const deps = { db, dialect, now: hooks.clock, newId: randomUUID };
   const outlets = userOutlets(hooks);
+  const { sideEffects = noSideEffects, calendars = noCalendars } = options;
   const secrets = receiverSecrets(join(options.dataDir, "receiver-secrets.json"));
   const app = appointmentsApp({
     ...deps,
-    dialect,
     hooks,
-    calendars: { freeBusy: async () => new Map() },
+    calendars,
+    transitions: bookingTransitions({
+      hooks,
+      sideEffects,
+      ordinary: ordinaryPublisher(db, hooks),
+      captureOrdinary: options.captureOrdinary ?? false,
+    }),
     keys: apiKeys(deps),
-    changes: userChanges({ ...deps, dialect, outlets }),
+    changes: userChanges({ ...deps, outlets, ties: userTies(deps.now) }),
+    address: clientAddress(options.trustProxy),
+    tokenRouteLimits: options.tokenRouteLimits ?? defaultTokenRouteLimits,
     logger: hooks.logger,
   });
   app.route(receiverPath, receiverRoutes(receivedWebhooks(deps), secrets));
@@ -90,7 +112,7 @@ export async function startAppointments(options: AppointmentsOptions): Promise<A
     await keepReceiverSubscriptions(receiver, db, admin);
     const run = options.worker ? hooks.start() : undefined;
     // Not the worker's: what it writes are this application's own rows.
-    const sweep = startExpirySweep({ ...deps, dialect, hooks, logger: hooks.logger });
+    const sweep = startExpirySweep({ ...deps, hooks, logger: hooks.logger });
     return {
       url: listening.url,
       ...(newKey === undefined ? {} : { newKey }),
@@ -106,6 +128,9 @@ export async function startAppointments(options: AppointmentsOptions): Promise<A
     throw error;
   }
 }
+
+const noSideEffects: SideEffectPlanner = { plan: async () => {}, kick: () => {} };
+const noCalendars: BusyCalendars = { freeBusy: async () => new Map() };
 
 /** By address and not by name: `localhost` is two addresses, and only one may be listened on. */
 function receiverOrigin({ port, url }: Listening, host: string | undefined): string {
