@@ -1,4 +1,13 @@
-import { addDays, dateAt, datesFrom, dayOfWeek, instantOfLocal, type Period } from "./calendar.ts";
+import {
+  addDays,
+  dateAt,
+  datesFrom,
+  dayOfWeek,
+  endOfDate,
+  instantOfLocal,
+  type Period,
+  startOfDate,
+} from "./calendar.ts";
 
 /** Weekly hours of a host, as local clock times `HH:MM`; an end may be `24:00`. */
 export interface AvailabilityRule {
@@ -48,6 +57,8 @@ export function workingPeriods(host: HostHours, eventTypeId: string, range: Peri
 }
 
 function periodsOf(host: HostHours, rules: readonly AvailabilityRule[], date: string): Period[] {
+  // A zone that crossed the date line left a date out: its hours must not move to the next one.
+  if (startOfDate(date, host.timeZone) === endOfDate(date, host.timeZone)) return [];
   const overrides = host.overrides.filter((override) => override.date === date);
   const times =
     overrides.length > 0
