@@ -1,5 +1,4 @@
 import { type Context, Hono } from "hono";
-import { bodyLimit } from "hono/body-limit";
 import type { Logger } from "hookwell";
 import { availabilityRoutes } from "./availability/availability-routes.ts";
 import { bookingRoutes } from "./bookings/booking-routes.ts";
@@ -8,6 +7,7 @@ import type { BookingDeps } from "./bookings/deps.ts";
 import { eventTypeRoutes } from "./event-types/event-type-routes.ts";
 import type { AppHooks } from "./hooks.ts";
 import type { ClientAddress } from "./http/client-address.ts";
+import { bodyLimit } from "./http/body-limit.ts";
 import type { AppEnvironment } from "./http/environment.ts";
 import { ProblemError, problemDocument } from "./http/problem.ts";
 import { redact } from "./http/redact.ts";
