@@ -15,6 +15,7 @@ import { type TokenRouteLimits, tokenPaths, tokenRouteRules } from "./http/token
 import { type InvitationRouteDeps, invitationRoutes } from "./invitations/invitation-routes.ts";
 import { scheduleRoutes } from "./invitations/schedule-routes.ts";
 import type { ApiKeyCalls } from "./keys/api-keys.ts";
+import { pageRoutes, problemPage } from "./pages/page-routes.ts";
 import { ScimPatchError } from "./users/scim-patch.ts";
 import { scimError, scimRoutes } from "./users/scim-routes.ts";
 import type { UserChangeCalls } from "./users/user-changes.ts";
@@ -70,6 +71,7 @@ export function appointmentsApp(deps: AppDeps): Hono<AppEnvironment> {
   app.route("/v1/schedule", bookRoutes(deps));
   app.all("/v1/schedule/*", (context) => context.notFound());
   app.route("/manage", manageRoutes(deps));
+  app.route("/", pageRoutes(deps));
 
   for (const path of ["/v1/*", "/scim/*"])
     app.use(path, async (context, next) => {
@@ -99,10 +101,8 @@ export function appointmentsApp(deps: AppDeps): Hono<AppEnvironment> {
     const answer =
       known ?? new ProblemError("internal", "The request failed; nothing was changed. Try again later.");
     if (context.req.path.startsWith("/scim/")) return scimError(context, answer);
-    return problem(
-      context,
-      answer instanceof ProblemError ? answer : new ProblemError("internal", answer.message),
-    );
+    const refusal = answer instanceof ProblemError ? answer : new ProblemError("internal", answer.message);
+    return problemPage(context, refusal) ?? problem(context, refusal);
   });
   return app;
 }

@@ -1,3 +1,4 @@
+import type { Actor } from "hookwell";
 import type { AppDatabase, AppTransaction } from "../database/schema.ts";
 import { inTransaction } from "../database/transaction-guard.ts";
 import { type EventType, type EventTypeHost, isBookable } from "../event-types/event-type.ts";
@@ -40,6 +41,7 @@ export async function issueInvitation(
   deps: InvitationDeps,
   caller: Caller,
   input: NewInvitation,
+  actor: Actor = { type: "api_key", id: caller.keyId },
 ): Promise<IssuedInvitation> {
   const at = deps.now();
   const expiresAt = timestampOf(instantOf(input.expires_at));
@@ -74,7 +76,7 @@ export async function issueInvitation(
       hosts,
     };
     await insertInvitation(trx, invitation, token);
-    await emitInvitationCreated(deps.hooks, trx, invitation, { type: "api_key", id: caller.keyId });
+    await emitInvitationCreated(deps.hooks, trx, invitation, actor);
     return { invitation, token };
   });
 }

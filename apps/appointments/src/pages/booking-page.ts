@@ -76,7 +76,7 @@ function cancelForm(): Html {
 ${problemBox()}
 <div class="field">
 <label for="reason">Reason <span class="hint">(they will read it; you may leave it empty)</span></label>
-<textarea id="reason" rows="2" aria-describedby="reason-problem"></textarea>
+<textarea id="reason" rows="2" maxlength="2000" aria-describedby="reason-problem"></textarea>
 <p id="reason-problem" class="field-problem"></p>
 </div>
 <p class="hint">This cannot be undone.</p>

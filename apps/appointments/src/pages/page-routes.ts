@@ -48,7 +48,8 @@ export function problemPage(
   context: Context,
   problem: ProblemError,
 ): Response | Promise<Response> | undefined {
-  if (!/^\/(?:s|manage)\/[^/]*$/.test(context.req.path) || context.req.method !== "GET") return undefined;
+  if (!/^\/(?:s|manage)\/[^/]*$/.test(context.req.path) || !["GET", "HEAD"].includes(context.req.method))
+    return undefined;
   if (problem.status === 429) return say(context, messages.tooMany);
   return say(context, problem.status === 503 ? messages.busy : messages.broken);
 }

@@ -51,7 +51,7 @@ async function exchange(path, init) {
 export function explain({ status, body }, unchanged) {
   if (status === 0)
     return "The answer did not arrive, so it is not known whether this worked. Reload the page to see.";
-  if (status === 429) return `Too many tries. ${unchanged} Wait a minute, then try again.`;
+  if (status === 429) return `Too many requests. ${unchanged} Wait a while, then try again.`;
   if (status === 404 || status === 410)
     return `This link cannot be used any more. ${unchanged} Reload the page to see why.`;
   if (body.code === "calendar_unreachable")

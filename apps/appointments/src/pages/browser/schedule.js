@@ -12,7 +12,7 @@ const unchanged = "Nothing was booked.";
 
 const main = find(document, "main", HTMLElement);
 const form = find(document, "#schedule", HTMLFormElement);
-const expiry = find(document, "#expiry", HTMLElement);
+const expiry = find(document, "#expiry", HTMLTimeElement);
 const messages = messagesOf(form);
 const cycle = hourCycleOf(navigator.language);
 const picker = createPicker(find(form, "#picker", HTMLElement), {
@@ -56,7 +56,7 @@ async function book() {
   }
   if (answer.status === 409)
     return messages.say(
-      `${unchanged} You have as many appointments of this kind as you may have at once, or this invitation was used a moment ago. Cancel one of them, or reload the page.`,
+      `You have as many of these appointments as you may have at once. ${unchanged} Cancel one of them first.`,
     );
   if (answer.status === 400) return refuse(answer, answered);
   messages.say(explain(answer, unchanged));
@@ -123,11 +123,8 @@ function showBooked(booking) {
   scrollTo(0, 0);
 }
 
-expiry.textContent = appointmentEnd(Date.parse(expiry.dataset.instant ?? ""));
-
-/** @param {number} instant */
-function appointmentEnd(instant) {
-  return new Intl.DateTimeFormat("en-GB", { dateStyle: "long", timeStyle: "short", hourCycle: cycle }).format(
-    instant,
-  );
-}
+expiry.textContent = new Intl.DateTimeFormat("en-GB", {
+  dateStyle: "long",
+  timeStyle: "short",
+  hourCycle: cycle,
+}).format(Date.parse(expiry.dateTime));
