@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { addDays, dayMs, dayOfWeek, minuteMs, timestampOf } from "../../src/scheduling/calendar.ts";
+import { addDays, dayMs, minuteMs, timestampOf } from "../../src/scheduling/calendar.ts";
 import { assignHosts } from "../../src/scheduling/routing.ts";
 import { computeSlots, type SlotHost, type SlotsInput, slotAt } from "../../src/scheduling/slots.ts";
 import { findLocal, minutesAround, transitions } from "./wall-clock.ts";
@@ -45,7 +45,7 @@ function countedHost(host: SlotHost, around: string) {
   const dates = [...new Set(table.map(([, wall]) => wall.slice(0, 10)))].slice(1, -1);
   const periods = dates.flatMap((date) =>
     host.rules
-      .filter((rule) => rule.dayOfWeek === dayOfWeek(date))
+      .filter((rule) => rule.dayOfWeek === new Date(`${date}T00:00:00Z`).getUTCDay())
       .map((rule) => [findLocal(table, date, rule.startTime), findLocal(table, date, rule.endTime)] as const),
   );
   return {
