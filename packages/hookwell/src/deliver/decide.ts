@@ -51,6 +51,8 @@ export function decide(
   const exchange = failed(delivery, result.error, times);
   if (exchange.statusCode === 410) return { kind: "gone", exchange };
   const delay = delayAfter(policy, delivery.attempts, random);
+  const held = retryAfter(result.error, longestDelay(policy));
+  const hold = held === undefined ? {} : { holdLaneMs: held };
   if (delay === undefined)
     return {
       kind: "failed",
@@ -58,10 +60,9 @@ export function decide(
       reason: "attempts_exhausted",
       errorCode: exchange.errorCode!,
       error: exchange.error!,
+      ...hold,
     };
-  const held = retryAfter(result.error, longestDelay(policy));
-  if (held === undefined) return { kind: "retry", exchange, delayMs: delay };
-  return { kind: "retry", exchange, delayMs: Math.max(delay, held), holdLaneMs: held };
+  return { kind: "retry", exchange, delayMs: Math.max(delay, held ?? 0), ...hold };
 }
 
 /** Asks with the policy; one of the application's that throws must not lose the delivery: the default stands in. */
@@ -87,7 +88,8 @@ function wasStopped(error: unknown, aborted: boolean): boolean {
 /** Milliseconds of a Retry-After, at most `cap`; undefined when there is none or it makes no sense. */
 function retryAfter(error: unknown, cap: number): number | undefined {
   const asked = error instanceof DeliveryError ? error.details.retryAfterMs : undefined;
-  return asked !== undefined && asked > 0 ? Math.ceil(Math.min(asked, cap)) : undefined;
+  const held = Math.ceil(Math.min(asked ?? 0, cap));
+  return held > 0 ? held : undefined;
 }
 
 // biome-ignore lint/suspicious/noConfusingVoidType: what a sender resolves with

@@ -7,7 +7,7 @@ import type { Timers } from "../model/timers.ts";
 import type { Sender } from "../send/sender.ts";
 import type { OutboxStore, RecordResult } from "../store/contract.ts";
 import { type Decision, decide, decideBeforeSend, type SendResult, withUsable } from "./decide.ts";
-import { callFailureHook, type FailureHook } from "./failure-hook.ts";
+import { type FailureHook, reportFailed } from "./failure-hook.ts";
 import { LaneRooms, type LaneSignal } from "./lane-rooms.ts";
 import { type Entry, momentOf, OutcomeBuffer } from "./outcome-buffer.ts";
 import { StoreHealth } from "./store-health.ts";
@@ -131,7 +131,7 @@ export class DeliveryLoop {
     const leaseEnds = monotonic() + leaseMs;
     this.#claiming = true;
     try {
-      const { deliveries, cursor } = await store.claim({
+      const { deliveries, failed, cursor } = await store.claim({
         now: virtualTime ? clock() : null,
         limit,
         leaseMs,
@@ -140,8 +140,13 @@ export class DeliveryLoop {
         ...(this.#cursor === undefined ? {} : { cursor: this.#cursor }),
       });
       this.#cursor = cursor || this.#cursor;
-      for (const delivery of deliveries) this.#begin(delivery, leaseEnds);
-      this.#full = deliveries.length >= limit;
+      for (const delivery of failed) {
+        this.counts.failed++;
+        reportFailed(delivery, "unreadable", this.#config);
+      }
+      const unsent =
+        deliveries.filter((delivery) => !this.#begin(delivery, leaseEnds)).length + failed.length;
+      this.#full = deliveries.length + failed.length >= limit;
       this.#rooms.claimed(
         deliveries.map((delivery) => delivery.subscriptionId),
         rooms,
@@ -150,7 +155,9 @@ export class DeliveryLoop {
       this.#highWater = this.#sends.size;
       this.counts.claimed += deliveries.length;
       if (deliveries.length > 0) observe("claimed", { deliveries: deliveries.length });
-      return { claimed: deliveries.length, again: this.#full && this.#sends.size < maxInFlight };
+      // A row that ended without a send took its lane's room from the next one.
+      const again = (this.#full || unsent > 0) && this.#sends.size < maxInFlight;
+      return { claimed: deliveries.length, again };
     } finally {
       this.#claiming = false;
     }
@@ -187,18 +194,19 @@ export class DeliveryLoop {
     this.#outcomes.giveUp();
   }
 
-  #begin(delivery: Delivery, leaseEnds: number): void {
+  /** False = the row is not sent, and fails. */
+  #begin(delivery: Delivery, leaseEnds: number): boolean {
     const { clock, monotonic, exchangeLimitMs, sender } = this.#config;
     const started = monotonic();
     if (this.#closing || leaseEnds - started < exchangeLimitMs) {
       this.#add(delivery, { kind: "released" }, leaseEnds);
-      return;
+      return true;
     }
     const policy = this.#config.policies?.get(delivery.type ?? "") ?? this.#config.policy;
     const lost = withUsable(policy, this.#warn, (usable) => decideBeforeSend(delivery, usable));
     if (lost) {
       this.#add(delivery, lost, leaseEnds);
-      return;
+      return false;
     }
     const send: Send = { delivery, policy, leaseEnds, startedAt: clock(), started, settled: false };
     this.#sends.add(send);
@@ -213,6 +221,7 @@ export class DeliveryLoop {
       (receipt) => this.#ended(send, { receipt }),
       (error: unknown) => this.#ended(send, { error, aborted: this.#abort.signal.aborted }),
     );
+    return true;
   }
 
   #ended(send: Send, result: SendResult): void {
@@ -259,7 +268,7 @@ export class DeliveryLoop {
   readonly #warn = (message: string): void => this.#config.observe("warning", { message });
 
   #recorded(entries: readonly Entry[], result: RecordResult): void {
-    const { observe, failureHook } = this.#config;
+    const { observe } = this.#config;
     const byId = new Map(entries.map((entry) => [entry.outcome.id, entry]));
     for (const { id, status, attempts } of result.recorded) {
       const entry = byId.get(id);
@@ -273,9 +282,8 @@ export class DeliveryLoop {
       } else if (status === "failed") {
         this.counts.failed++;
         const { errorCode, error } = failureOf(outcome);
-        observe("failed", { ...moment, errorCode, error });
         const { leaseToken: _token, leaseUntil: _until, ...delivery } = entry.delivery;
-        callFailureHook(failureHook, { ...delivery, status, attempts, lastError: error }, observe);
+        reportFailed({ ...delivery, status, attempts, lastError: error }, errorCode, this.#config);
         if (outcome.kind === "gone") {
           observe("subscriptionDisabled", { subscriptionId: delivery.subscriptionId, reason: "gone" });
           this.onGone();
@@ -292,7 +300,7 @@ export class DeliveryLoop {
 
 /** True when recording it holds the whole lane, so that nothing more of it may be sent until then. */
 function holdsLane(decision: Decision): boolean {
-  return decision.kind === "gone" || (decision.kind === "retry" && decision.holdLaneMs !== undefined);
+  return decision.kind === "gone" || ("holdLaneMs" in decision && decision.holdLaneMs !== undefined);
 }
 
 function signalOf(decision: Decision): LaneSignal {

@@ -60,6 +60,11 @@ export interface ClaimRequest {
 
 export interface ClaimResult {
   readonly deliveries: readonly Delivery[];
+  /**
+   * Rows that failed in this claim, unsent, because their body or endpoint version is missing or damaged; for the
+   * failure hook. What could not be read of them is empty.
+   */
+  readonly failed: readonly Delivery[];
   readonly cursor: string;
 }
 
@@ -228,7 +233,8 @@ export interface OutboxStore extends ReferenceStore {
    * most its room for each lane, until the limit or nothing is due. A row is due at its next attempt; a claimed
    * one when its lease ends. A claim sets a new token, leaseUntil = now + leaseMs, attempts + 1.
    * Bodies, endpoint and subscription are read after the claim is committed (the last look): rows of a
-   * subscription that is no longer active are given back and left out. The cursor is the lane of the last row.
+   * subscription that is no longer active are given back and left out, those that cannot be read fail. The cursor
+   * is the lane of the last row.
    */
   claim(request: ClaimRequest): Promise<ClaimResult>;
   /** Records outcomes in one transaction; a bad one is found by halving and reported, the rest are recorded. */

@@ -166,7 +166,7 @@ export class PostgresOutbox implements OutboxStore {
 
   async get(deliveryId: string): Promise<Delivery | undefined> {
     const [found] = await loadDeliveries(this.#db, this.#endpoints, [deliveryId], this.#now());
-    return found?.delivery;
+    return found?.unreadable ? undefined : found?.delivery;
   }
 
   // --- capture and dispatch ----------------------------------------------------------------------------------
@@ -209,13 +209,13 @@ export class PostgresOutbox implements OutboxStore {
 
   async claim(request: ClaimRequest): Promise<ClaimResult> {
     const claimed = await claimRows(this.#db, request);
-    const [deliveries] = await Promise.all([
+    const [{ deliveries, failed }] = await Promise.all([
       claimed.rows.length > 0
         ? lastLook(this.#db, this.#endpoints, claimed.rows, this.#now(request.now), this.#logger)
-        : [],
+        : { deliveries: [], failed: [] },
       claimed.empty.length > 0 ? this.#sleep(claimed.empty, claimed.now) : undefined,
     ]);
-    return { deliveries, cursor: claimed.cursor };
+    return { deliveries, failed, cursor: claimed.cursor };
   }
 
   async record(outcomes: readonly Outcome[], now: Now): Promise<RecordResult> {

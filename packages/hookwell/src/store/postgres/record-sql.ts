@@ -76,7 +76,7 @@ export const recordTexts = textsFor((s): RecordTexts => {
     min(done.next_due) FILTER (WHERE done.kind = 'retry') AS next_due,
     max(done.hold_ms) AS hold_ms, bool_or(disabled.id IS NOT NULL) AS gone
   FROM done LEFT JOIN disabled ON disabled.id = done.subscription_id
-  WHERE done.kind IN ('retry', 'released') OR disabled.id IS NOT NULL
+  WHERE done.kind IN ('retry', 'released') OR done.hold_ms IS NOT NULL OR disabled.id IS NOT NULL
   GROUP BY done.subscription_id
 ), wait AS (
   INSERT INTO ${s}.lane AS l (subscription_id, held, hold_until, ready, next_due)

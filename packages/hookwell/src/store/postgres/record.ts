@@ -104,10 +104,8 @@ function outcomeJson(outcome: Outcome, ord: number) {
     token: outcome.leaseToken,
     kind: outcome.kind,
     sent: exchange !== undefined,
-    ...(outcome.kind === "retry" && {
-      delay_ms: whole(outcome.delayMs),
-      hold_ms: whole(outcome.holdLaneMs),
-    }),
+    ...(outcome.kind === "retry" && { delay_ms: whole(outcome.delayMs) }),
+    ...("holdLaneMs" in outcome && { hold_ms: whole(outcome.holdLaneMs) }),
     ...failure,
     ...(exchange && exchangeJson(exchange)),
   };

@@ -166,13 +166,14 @@ export class StoreWorld {
     return { ...proof(claimed), kind: "retry", exchange: this.failure(), delayMs, ...hold };
   }
 
-  failed(claimed: Delivery): Outcome {
+  failed(claimed: Delivery, holdLaneMs?: number): Outcome {
+    const hold = holdLaneMs === undefined ? {} : { holdLaneMs };
     const error = {
       reason: "attempts_exhausted",
       errorCode: "http_500",
       error: "The receiver answered 500.",
     };
-    return { ...proof(claimed), kind: "failed", exchange: this.failure(), ...error };
+    return { ...proof(claimed), kind: "failed", exchange: this.failure(), ...error, ...hold };
   }
 
   gone(claimed: Delivery): Outcome {
