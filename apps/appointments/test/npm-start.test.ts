@@ -14,7 +14,6 @@ const root = fileURLToPath(new URL("../../..", import.meta.url));
 const { scripts } = JSON.parse(readFileSync(join(root, "package.json"), "utf8")) as {
   scripts: { start: string };
 };
-const encryptionKeys = `k1:${Buffer.alloc(32, 7).toString("base64")}`;
 
 const cleanups: (() => unknown)[] = [];
 afterEach(async () => {
@@ -109,7 +108,7 @@ async function place(dialect: "sqlite" | "postgres"): Promise<Record<string, str
   if (dialect === "sqlite") return { HOOKWELL_DATA_DIR };
   const { url, drop } = await freshPostgres();
   cleanups.push(drop);
-  return { HOOKWELL_DATA_DIR, DATABASE_URL: url, HOOKWELL_ENCRYPTION_KEYS: encryptionKeys };
+  return { HOOKWELL_DATA_DIR, DATABASE_URL: url };
 }
 
 describe.each(["sqlite", "postgres"] as const)("npm start on %s", (dialect) => {
@@ -148,7 +147,7 @@ describe.each(["sqlite", "postgres"] as const)("npm start on %s", (dialect) => {
     first.child.kill("SIGINT");
     first.child.kill("SIGINT");
     expect(await first.ended()).toBe(0);
-    expectPrivateFiles(environment.HOOKWELL_DATA_DIR!, dialect === "sqlite" ? 2 : 1);
+    expectPrivateFiles(environment.HOOKWELL_DATA_DIR!, 2);
     expect(first.output).not.toContain("whsec_");
 
     const second = started(environment);
@@ -229,14 +228,8 @@ test("a port that is in use is said, with what to do, and the exit code is 1", a
 
 test("settings that cannot work are refused with a message that says what to do", async () => {
   const faults: [Record<string, string>, RegExp][] = [
-    [{ DATABASE_URL: "postgres://nobody@127.0.0.1:1/none" }, /npm run hookwell -- keys generate/],
-    [
-      {
-        DATABASE_URL: "postgres://nobody:hunter2@127.0.0.1:1/none",
-        HOOKWELL_ENCRYPTION_KEYS: encryptionKeys,
-      },
-      /127\.0\.0\.1:1|ECONNREFUSED/,
-    ],
+    [{ DATABASE_URL: "postgres://nobody:hunter2@127.0.0.1:1/none" }, /127\.0\.0\.1:1|ECONNREFUSED/],
+    [{ HOOKWELL_ENCRYPTION_KEYS: "k1:hunter2" }, /HOOKWELL_ENCRYPTION_KEYS/],
     [{ PORT: "eighty" }, /PORT/],
   ];
   const tries = faults.map(async ([environment, message]) => {
