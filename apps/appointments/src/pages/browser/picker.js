@@ -109,12 +109,12 @@ export function createPicker(root, { slotsPath, zone: firstZone, unchanged, outp
   function renderTimes() {
     const ofDay = slots.filter((slot) => dayOf(slot) === day);
     const offsets = new Set(ofDay.map((slot) => times.offsetName(zone, slot.start)));
-    const [offset = ""] = offsets;
     timesTitle.textContent = day === "" ? "Time" : `Time on ${times.dayName(day)}`;
+    const first = ofDay[0]?.start ?? earliest;
     zoneNote.textContent =
       offsets.size > 1
         ? `Times in ${zone}. The clocks change on this day: each time says which one it is.`
-        : `Times in ${zone}${offset === "" || offset === zone ? "" : ` (${offset})`}`;
+        : `Times in ${times.zoneText(zone, first)}`;
     timeTiles.replaceChildren(
       ...ofDay.map((slot) => {
         const mark = offsets.size > 1 ? ` ${times.offsetName(zone, slot.start)}` : "";

@@ -3,7 +3,7 @@ import { find } from "./elements.js";
 import { messagesOf } from "./messages.js";
 import { createPicker } from "./picker.js";
 import { explain, fieldProblems, submit } from "./requests.js";
-import { appointmentText, hourCycleOf } from "./times.js";
+import { appointmentText, clock, dateIn, dayName, hourCycleOf } from "./times.js";
 import { deviceZone } from "./zones.js";
 
 const token = location.pathname.split("/")[2] ?? "";
@@ -123,8 +123,5 @@ function showBooked(booking) {
   scrollTo(0, 0);
 }
 
-expiry.textContent = new Intl.DateTimeFormat("en-GB", {
-  dateStyle: "long",
-  timeStyle: "short",
-  hourCycle: cycle,
-}).format(Date.parse(expiry.dateTime));
+const expiresAt = Date.parse(expiry.dateTime);
+expiry.textContent = `${dayName(dateIn(deviceZone(), expiresAt))}, ${clock(deviceZone(), expiresAt, cycle)}`;

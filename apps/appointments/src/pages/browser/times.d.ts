@@ -19,8 +19,11 @@ export function dateIn(zone: string, instant: number): string;
 /** What a clock in the zone shows, such as `09:30`. */
 export function clock(zone: string, instant: number, cycle: HourCycle): string;
 
-/** How far the zone is from UTC at that instant, such as `GMT+1`. */
+/** How far the zone is from UTC at that instant, such as `GMT+1`, or `GMT` when it is not. */
 export function offsetName(zone: string, instant: number): string;
+
+/** `Europe/Vienna (GMT+1)`, as it is at that instant. */
+export function zoneText(zone: string, instant: number): string;
 
 export interface Appointment {
   readonly start: number;

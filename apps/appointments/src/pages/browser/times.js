@@ -53,10 +53,15 @@ export const clock = (zone, instant, cycle) =>
   }).format(instant);
 
 /** @type {typeof import("./times.js").offsetName} */
-export const offsetName = (zone, instant) =>
-  formatFor(zone, { timeZoneName: "shortOffset" })
-    .formatToParts(instant)
-    .find((part) => part.type === "timeZoneName")?.value ?? "";
+export const offsetName = (zone, instant) => {
+  const parts = formatFor(zone, { timeZoneName: "shortOffset" }).formatToParts(instant);
+  const name = parts.find((part) => part.type === "timeZoneName")?.value ?? "";
+  // Runtimes name it differently.
+  return ["UTC", "GMT+0", "GMT-0"].includes(name) ? "GMT" : name;
+};
+
+/** @type {typeof import("./times.js").zoneText} */
+export const zoneText = (zone, instant) => (zone === "UTC" ? zone : `${zone} (${offsetName(zone, instant)})`);
 
 /** @type {typeof import("./times.js").appointmentText} */
 export const appointmentText = ({ start, end, zone, cycle }) => {
@@ -65,7 +70,7 @@ export const appointmentText = ({ start, end, zone, cycle }) => {
   const changes = offset !== lastOffset;
   const from = `${clock(zone, start, cycle)}${changes ? ` ${offset}` : ""}`;
   const to = `${lastDay === day ? "" : `${dayName(lastDay)}, `}${clock(zone, end, cycle)}${changes ? ` ${lastOffset}` : ""}`;
-  return `${dayName(day)}, ${from} to ${to}, ${zone}${changes || offset === zone ? "" : ` (${offset})`}`;
+  return `${dayName(day)}, ${from} to ${to}, ${changes ? zone : zoneText(zone, start)}`;
 };
 
 /** @param {string} date */
