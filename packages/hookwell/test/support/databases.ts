@@ -19,7 +19,24 @@ export async function freshPostgres(): Promise<{ url: string; drop: () => Promis
   await run(`CREATE DATABASE ${name}`);
   const url = new URL(admin);
   url.pathname = `/${name}`;
-  return { url: url.toString(), drop: () => run(`DROP DATABASE IF EXISTS ${name} WITH (FORCE)`) };
+  const drop = async (): Promise<void> => {
+    await run(leaving(name));
+    await run(`DROP DATABASE IF EXISTS ${name} WITH (FORCE)`);
+  };
+  return { url: url.toString(), drop };
+}
+
+/**
+ * Waits until nobody is connected: `pool.end()` resolves before its connections are closed, and one that is killed
+ * on its way out would tell of it when nobody listens any more. At most a second, for children that were killed.
+ */
+function leaving(name: string): string {
+  return `DO $$ BEGIN
+    FOR look IN 1..200 LOOP
+      EXIT WHEN NOT EXISTS (SELECT FROM pg_stat_activity WHERE datname = '${name}');
+      PERFORM pg_sleep(0.005), pg_stat_clear_snapshot();
+    END LOOP;
+  END $$`;
 }
 
 /** A path for a new SQLite file in a directory of its own, and a function that removes it. */
