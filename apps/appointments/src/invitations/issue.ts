@@ -1,4 +1,5 @@
 import type { Actor } from "hookwell";
+import { notRecorded } from "../bookings/capture.ts";
 import type { AppDatabase, AppTransaction } from "../database/schema.ts";
 import { inTransaction } from "../database/transaction-guard.ts";
 import { type EventType, type EventTypeHost, isBookable } from "../event-types/event-type.ts";
@@ -78,7 +79,7 @@ export async function issueInvitation(
     await insertInvitation(trx, invitation, token);
     await emitInvitationCreated(deps.hooks, trx, invitation, actor);
     return { invitation, token };
-  });
+  }).catch(notRecorded("event_not_captured"));
 }
 
 /** @throws ProblemError 404 */
