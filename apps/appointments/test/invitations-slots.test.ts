@@ -312,7 +312,7 @@ describe.each(dialects)("on %s", (dialect) => {
     expect(bodies).toHaveLength(5);
     for (const body of bodies) {
       const times = body.match(/"\d{4}-\d\d-\d\d[^"]*"/g) ?? [];
-      expect(times.length).toBeGreaterThan(2);
+      expect(times.length).toBeGreaterThanOrEqual(2);
       for (const time of times) expect(time).toMatch(/^"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z"$/);
     }
   });
