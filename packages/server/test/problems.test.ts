@@ -55,6 +55,18 @@ describe("problem documents", () => {
     expect(answer.headers.get("allow")).toBe(allow);
   });
 
+  test("a list that is too long or empty is told so, not that it should be something else", async () => {
+    const item = { type: "a.b", data: 1 };
+    for (const [list, bound] of [
+      [Array.from({ length: 101 }, () => item), "100"],
+      [[], "1"],
+    ] as const) {
+      const answer = await emit(JSON.stringify(list));
+      expect(answer.json).toMatchObject({ status: 400, errors: [{ pointer: "" }] });
+      expect(answer.json.detail).toMatch(new RegExp(`array.*=${bound} items`));
+    }
+  });
+
   test.each([
     ["text", "text/plain"],
     ["a form", "application/x-www-form-urlencoded"],
