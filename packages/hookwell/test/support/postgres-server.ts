@@ -36,7 +36,15 @@ export default async function setup(project: TestProject): Promise<() => Promise
     port,
     persistent: false,
     createPostgresUser: process.getuid?.() === 0,
-    postgresFlags: ["-c", "max_connections=300"],
+    initdbFlags: ["--no-sync"],
+    // Tests kill client processes, never the server, so nothing here needs to survive a crash of it: what it has
+    // written is in the system's cache, and waiting for the disk would be most of what the tests do.
+    postgresFlags: [
+      "max_connections=300",
+      "fsync=off",
+      "synchronous_commit=off",
+      "full_page_writes=off",
+    ].flatMap((setting) => ["-c", setting]),
     onLog: () => {},
     onError: () => {},
   });
