@@ -3,6 +3,7 @@ import type { BookingsTable } from "../database/scheduling-tables.ts";
 import type { AppEnvironment } from "../http/environment.ts";
 import { readPage, writeCursor } from "../http/paging.ts";
 import { check, readJson } from "../http/request-body.ts";
+import { bookingSteps } from "../side-effects/booking-steps.ts";
 import type { Caller } from "../users/user-access.ts";
 import { bookingCalls } from "./book.ts";
 import { canManageBooking, canReadBooking, visibleBooking } from "./booking-access.ts";
@@ -54,7 +55,11 @@ export function bookingRoutes(deps: BookingDeps): Hono<AppEnvironment> {
   routes.get("/:id", async (context) => {
     const caller = context.get("caller");
     const isVisible = (facts: Parameters<typeof canReadBooking>[1]) => canReadBooking(caller, facts);
-    return context.json(bookingToJson(await visibleBooking(db, context.req.param("id"), isVisible)));
+    const facts = await visibleBooking(db, context.req.param("id"), isVisible);
+    return context.json({
+      ...bookingToJson(facts),
+      side_effects: await bookingSteps(db, facts.booking.id),
+    });
   });
 
   routes.patch("/:id/reschedule", async (context) => {

@@ -23,6 +23,7 @@ export async function bookingSteps(db: AppDatabase, bookingId: string): Promise<
     .selectAll()
     .where("booking_id", "=", bookingId)
     .orderBy("sequence")
+    .orderBy("lane")
     .orderBy("run_at")
     .orderBy("kind")
     .orderBy("target")

@@ -9,7 +9,7 @@ import { defaultRetryDelaysMs, perform } from "./perform.ts";
 import { planSideEffects } from "./plan.ts";
 import { reconcileCalendars } from "./reconcile.ts";
 import type { SideEffectSettings } from "./settings.ts";
-import { stepLoop, systemTimers } from "./step-loop.ts";
+import { type StepLoop, stepLoop, systemTimers } from "./step-loop.ts";
 import { stepQueue } from "./step-queue.ts";
 
 export { type BookingStep, bookingSteps } from "./booking-steps.ts";
@@ -69,7 +69,11 @@ export function sideEffects(deps: SideEffectDeps): SideEffects {
   const reconcile = async (restMs = 0): Promise<number> =>
     calendar === undefined ? 0 : await reconcileCalendars(db, now(), restMs);
   let reconcileAt = 0;
-  const common = { queue, timers, logger, perform: doStep };
+  const loops: StepLoop[] = [];
+  const kick = (): void => {
+    for (const loop of loops) loop.kick();
+  };
+  const common = { queue, timers, logger, perform: doStep, onOver: kick };
   // Two, so that calendars that hang take no places from mails.
   const calendars = stepLoop({
     ...common,
@@ -81,10 +85,7 @@ export function sideEffects(deps: SideEffectDeps): SideEffects {
     },
   });
   const mails = stepLoop({ ...common, lanes: ["mail", "reminder"] });
-  const loops = [calendars, mails];
-  const kick = (): void => {
-    for (const loop of loops) loop.kick();
-  };
+  loops.push(calendars, mails);
 
   return {
     plan: planSideEffects({

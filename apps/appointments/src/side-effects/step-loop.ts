@@ -8,6 +8,8 @@ export interface StepLoopDeps {
   readonly queue: StepQueue;
   readonly lanes: readonly StepLane[];
   readonly perform: (step: Step) => Promise<StepOutcome>;
+  /** A step is over: another one may wait for it, here or in another loop. */
+  readonly onOver: () => void;
   /** Called in the background before every look for work. */
   readonly beforeLook?: () => Promise<void>;
   readonly timers: Timers;
@@ -53,7 +55,7 @@ export function stepLoop(deps: StepLoopDeps): StepLoop {
     for (const step of steps) {
       const work: Promise<void> = run(step).finally(() => {
         inFlight.delete(work);
-        kick();
+        deps.onOver();
       });
       inFlight.add(work);
     }

@@ -31,7 +31,13 @@ export function stepQueue({ db, now }: StepQueueDeps): StepQueue {
       const steps: Step[] = [];
       for (const candidate of await due(db, lanes, limit, at.toISOString())) {
         const leaseUntil = new Date(at.getTime() + leaseMs).toISOString();
-        if (await take(db, candidate, at.toISOString(), leaseUntil)) steps.push(asStep(candidate));
+        try {
+          if (await take(db, candidate, at.toISOString(), leaseUntil)) steps.push(asStep(candidate));
+        } catch (error) {
+          // What was taken is done first; a fault that stays comes up again.
+          if (steps.length === 0) throw error;
+          break;
+        }
       }
       return steps;
     },
