@@ -119,6 +119,11 @@ export class DeliveryLoop {
     return this.#sends.size;
   }
 
+  /** Nothing is in flight, and every outcome is recorded or given up: the next claim sees all that is due. */
+  get idle(): boolean {
+    return this.#sends.size === 0 && this.#outcomes.empty;
+  }
+
   /**
    * Claims for the free slots, at most `max` rows, and begins to send. `again`: slots are left and more is due.
    * Rejects when the claim fails. One call at a time.
