@@ -41,6 +41,8 @@ export interface WorldOptions {
 export interface World extends AsyncDisposable {
   readonly url: string;
   readonly dialect: TestDialect;
+  /** For another process on the same database. */
+  readonly location: DatabaseLocation;
   /** Where the application keeps its files. */
   readonly directory: string;
   readonly db: AppDatabase;
@@ -63,6 +65,8 @@ export interface World extends AsyncDisposable {
   breakCapture(): Promise<() => Promise<void>>;
   /** From now on, a transaction that captures an event fails at its COMMIT. Answers how to end that. */
   breakCommit(): Promise<() => Promise<void>>;
+  /** Another instance on the same database, over connections of its own, as a second worker has it. */
+  anotherHooks(): AppHooks;
   /** A raw statement, as another program would run it. */
   sql(text: string): Promise<void>;
 }
@@ -78,15 +82,18 @@ export async function openWorld(dialect: TestDialect, options: WorldOptions = {}
   };
   const logger = { info: note, warn: note, error: note };
   const opened = openDatabase(place.location);
-  const hooks = createAppHooks({
-    db: opened.db,
-    store: place.store,
-    network: { allow: ["127.0.0.0/8"], http: true },
-    logger,
-    ...(options.retry === undefined ? {} : { retry: options.retry }),
-    ...(options.clock === undefined ? {} : { clock: options.clock }),
-    ...(options.sender === undefined ? {} : { sender: options.sender }),
-  });
+  const openHooks = (): AppHooks =>
+    createAppHooks({
+      db: opened.db,
+      store: place.openStore(),
+      network: { allow: ["127.0.0.0/8"], http: true },
+      logger,
+      ...(options.retry === undefined ? {} : { retry: options.retry }),
+      ...(options.clock === undefined ? {} : { clock: options.clock }),
+      ...(options.sender === undefined ? {} : { sender: options.sender }),
+    });
+  const others: AppHooks[] = [];
+  const hooks = openHooks();
   await migrateApp(opened.db);
   await hooks.ready();
   const running = await startAppointments({
@@ -117,6 +124,7 @@ export async function openWorld(dialect: TestDialect, options: WorldOptions = {}
   const world: World = {
     url: running.url,
     dialect,
+    location: place.location,
     directory: place.directory,
     db: opened.db,
     hooks,
@@ -148,11 +156,17 @@ export async function openWorld(dialect: TestDialect, options: WorldOptions = {}
     },
     breakCapture: () => broken(breakStatements[dialect], mendStatements[dialect]),
     breakCommit: () => broken(breakCommitStatements[dialect], mendCommitStatements[dialect]),
+    anotherHooks() {
+      const other = openHooks();
+      others.push(other);
+      return other;
+    },
     async sql(text) {
       await place.run(text);
     },
     async [Symbol.asyncDispose]() {
       await running.stop();
+      for (const other of others) await other.close();
       await hooks.close();
       await opened.close();
       await place.drop();
@@ -202,7 +216,7 @@ async function freshPlace(dialect: TestDialect) {
     return {
       location,
       directory,
-      store: sqliteStore({ path: files.path, migrate: true }),
+      openStore: () => sqliteStore({ path: files.path, migrate: true }),
       run: async (text: string) => {
         const { DatabaseSync } = await import("node:sqlite");
         const database = new DatabaseSync(files.path, { timeout: 5_000 });
@@ -213,18 +227,23 @@ async function freshPlace(dialect: TestDialect) {
     };
   }
   const { url, drop } = await freshPostgres();
-  const pool = new pg.Pool({ connectionString: url, max: 6 });
+  const pool = new pg.Pool({ connectionString: url, max: 2 });
+  const pools = [pool];
   const location: DatabaseLocation = { dialect, url };
   const encryptionKeys = `k1:${randomBytes(32).toString("base64")}`;
   return {
     location,
     directory,
-    store: postgresStore({ pool, migrate: true, encryptionKeys }),
+    openStore() {
+      const own = new pg.Pool({ connectionString: url, max: 6 });
+      pools.push(own);
+      return postgresStore({ pool: own, migrate: true, encryptionKeys });
+    },
     run: async (text: string) => {
       await pool.query(text);
     },
     drop: async () => {
-      await pool.end();
+      for (const each of pools) await each.end();
       await drop();
       files.drop();
     },

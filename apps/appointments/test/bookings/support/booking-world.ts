@@ -84,6 +84,8 @@ export interface BookingWorld extends World {
   /** Dispatches what is new and sends what is due, until nothing is. */
   poll(): Promise<void>;
   deliveriesOf(eventId: string): Promise<readonly DeliveryRecord[]>;
+  /** The name of one of Hookwell's own tables in SQL. */
+  table(name: string): string;
 }
 
 export async function openBookingWorld(
@@ -174,6 +176,7 @@ export async function openBookingWorld(
     async deliveriesOf(eventId: string) {
       return (await world.hooks.deliveries.list({ projectId: "live", eventId }, { limit: 100 })).items;
     },
+    table: (name: string) => (dialect === "sqlite" ? `hookwell_${name}` : `hookwell.${name}`),
     async [Symbol.asyncDispose]() {
       for (const receiver of receivers) await receiver.close();
       await world[Symbol.asyncDispose]();
