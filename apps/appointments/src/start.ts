@@ -146,7 +146,7 @@ export async function startAppointments(options: AppointmentsOptions): Promise<A
     return {
       url: listening.url,
       ...(newKey === undefined ? {} : { newKey }),
-      ...(example === undefined ? {} : { example: exampleLink(example, listening.url) }),
+      ...(example === undefined ? {} : { example: exampleLink(example, options.publicUrl ?? listening.url) }),
       async stop() {
         // The loops first: what they are sending may be on its way to our own receiver.
         await run?.stop();

@@ -35,7 +35,7 @@ ${view.state === "cancelled" ? html`<section class="card message"><p>It does not
   });
 }
 
-function details({ facts, durationMinutes }: BookingView): Html {
+function details({ facts, durationMinutes, state }: BookingView): Html {
   const { booking, hosts, organizer, answers } = facts;
   const { start_at: start, end_at: end, location_type: type } = booking;
   const value = booking.location_revision === booking.revision ? booking.location_value : "";
@@ -45,8 +45,8 @@ function details({ facts, durationMinutes }: BookingView): Html {
 <div class="wide"><dt>When</dt><dd><time id="when" class="when" datetime="${start}" data-start="${start}" data-end="${end}" data-zone="${zone}">${when}</time></dd></div>
 <div><dt>With</dt><dd>${new Intl.ListFormat("en-GB").format(hosts.map((host) => host.name))}</dd></div>
 <div><dt>Length</dt><dd>${minutesText(durationMinutes)}</dd></div>
-<div><dt>Where</dt><dd>${placeBooked({ type, value })}</dd></div>
 <div><dt>For</dt><dd>${organizer.name}</dd></div>
+${state === "cancelled" ? "" : html`<div class="wide"><dt>Where</dt><dd>${placeBooked({ type, value })}</dd></div>`}
 ${
   booking.status === "cancelled" && booking.cancellation_reason
     ? html`<div class="wide"><dt>Reason</dt><dd class="given">${booking.cancellation_reason}</dd></div>`

@@ -19,7 +19,7 @@ export const messages = {
   booked: {
     status: 410,
     title: "This invitation was used",
-    text: "A time is booked already. To move or cancel the appointment, open the link that was shown when it was booked.",
+    text: "A time is booked already. To move or cancel the appointment, open the link that you got when it was booked.",
   },
   cancelled: {
     status: 410,
