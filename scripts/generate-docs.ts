@@ -165,7 +165,72 @@ ${table(["Code", "Meaning", "What to do"], attemptRows)}
 `;
 }
 
+interface ObservedEntry {
+  readonly name: string;
+  readonly meaning: string;
+  readonly fields: readonly string[];
+}
+
+/** The members of an interface of the observable events: doc comment, name, and the fields of each. */
+function observedEntries(): ObservedEntry[] {
+  const source = readFileSync(join(root, "packages/hookwell/src/model/observe.ts"), "utf8");
+  const body = (name: string): string =>
+    new RegExp(`export interface ${name} \\{\\n([\\s\\S]*?)\\n\\}`).exec(source)?.[1] ?? "";
+  const fieldsOf = (text: string): string[] =>
+    [...text.matchAll(/readonly (\w+\??):/g)].map(([, name]) => name!);
+  const moment = fieldsOf(body("DeliveryMoment"));
+  // One member ends where a line ends with a semicolon at the depth of the interface.
+  const member =
+    /^(?: {2}\/\*\*((?:(?!\*\/)[\s\S])*)\*\/\n)? {2}readonly (\w+): ((?:.*\n {4})*.*(?:\n {2}\})?.*);$/gm;
+  return [...body("ObservedEvents").matchAll(member)].map(([, comment, name, type]) => {
+    if (comment === undefined)
+      throw new Error(
+        `ObservedEvents.${name} has no doc comment: say when it is fired and what its fields are.`,
+      );
+    const own = fieldsOf(type!);
+    const fields = type!.includes("DeliveryMoment") ? [...moment, ...own] : own;
+    if (fields.length === 0) throw new Error(`The fields of ObservedEvents.${name} cannot be read.`);
+    return { name: name!, meaning: plain(comment), fields };
+  });
+}
+
+function observabilityPage(): string {
+  const rows = observedEntries().map(({ name, meaning, fields }) => [
+    `\`${name}\``,
+    meaning,
+    fields.map((field) => `\`${field}\``).join(" "),
+  ]);
+  return `${note}
+
+# Observable events
+
+\`createHookwell({ observe })\` is told of everything that Hookwell does in this process, as \`observe(name, event)\`:
+build metrics and traces on it. It is called in the middle of the work, so it must return at once; one that throws
+is logged and stops nothing. The names and fields are a contract: they are added to, and not changed.
+
+\`\`\`ts
+const hooks = createHookwell({
+  // …
+  observe(name, event) {
+    counter.add(1, { name });
+  },
+});
+\`\`\`
+
+No field has a signing secret, a header value or a webhook's body. \`error\` is text for people; \`errorCode\` is stable
+([errors](errors.md)). Times are \`Date\`, durations whole milliseconds (\`durationMs\`, \`delayMs\`). \`attempt\` counts the
+sends of a delivery's round, from 1.
+
+${table(["Event", "When", "Fields"], rows)}
+
+Those that an operator should know of (\`enrichFailed\`, \`dispatchFailed\`, \`parked\`, \`failed\`, \`subscriptionDisabled\`,
+\`hookFailed\`, \`storeLost\`, \`storeRegained\`, \`warning\`) are also written to \`logger\`, which is the console unless
+another one is given.
+`;
+}
+
 const pages = {
+  "docs/reference/observability.md": observabilityPage(),
   "docs/reference/configuration.md": configurationPage(),
   "docs/reference/errors.md": errorsPage(),
 };

@@ -6,6 +6,8 @@ export interface AppSettings {
   readonly captureOrdinary: boolean;
   /** TRUST_PROXY: proxies whose X-Forwarded-For counts; addresses and networks, separated by commas. */
   readonly trustProxy?: string;
+  /** PUBLIC_URL: where customers reach the application, for the links in answers and mails. */
+  readonly publicUrl?: string;
 }
 
 /** @throws ConfigurationError */
@@ -16,8 +18,12 @@ export function readAppSettings(environment: Readonly<Record<string, string | un
       'ORDINARY_BOOKINGS must be "captured" (with the transition) or "published" (after it, the default).',
     );
   const trustProxy = environment.TRUST_PROXY?.trim() ?? "";
+  const publicUrl = environment.PUBLIC_URL?.trim().replace(/\/+$/, "") ?? "";
+  if (publicUrl !== "" && !/^https?:$/.test(URL.parse(publicUrl)?.protocol ?? ""))
+    throw new ConfigurationError("PUBLIC_URL must be an http(s) address such as https://book.example.com.");
   return {
     captureOrdinary: ordinary === "captured",
     ...(trustProxy === "" ? {} : { trustProxy }),
+    ...(publicUrl === "" ? {} : { publicUrl }),
   };
 }

@@ -1,25 +1,43 @@
 import { type Context, Hono } from "hono";
-import { bodyLimit } from "hono/body-limit";
-import type { AppDatabase } from "./database/schema.ts";
+import type { Logger } from "hookwell";
+import { availabilityRoutes } from "./availability/availability-routes.ts";
+import { bookingRoutes } from "./bookings/booking-routes.ts";
+import { bookRoutes, manageRoutes } from "./bookings/customer-routes.ts";
+import type { BookingDeps } from "./bookings/deps.ts";
+import { eventTypeRoutes } from "./event-types/event-type-routes.ts";
+import type { AppHooks } from "./hooks.ts";
+import { bodyLimit } from "./http/body-limit.ts";
+import type { ClientAddress } from "./http/client-address.ts";
 import type { AppEnvironment } from "./http/environment.ts";
 import { ProblemError, problemDocument } from "./http/problem.ts";
+import { redact } from "./http/redact.ts";
+import { type TokenRouteLimits, tokenPaths, tokenRouteRules } from "./http/token-routes.ts";
+import { type InvitationRouteDeps, invitationRoutes } from "./invitations/invitation-routes.ts";
+import { scheduleRoutes } from "./invitations/schedule-routes.ts";
 import type { ApiKeyCalls } from "./keys/api-keys.ts";
+import { pageRoutes, problemPage } from "./pages/page-routes.ts";
 import { ScimPatchError } from "./users/scim-patch.ts";
 import { scimError, scimRoutes } from "./users/scim-routes.ts";
 import type { UserChangeCalls } from "./users/user-changes.ts";
 import { userRoutes } from "./users/user-routes.ts";
+import { webhookRoutes } from "./webhooks/webhook-routes.ts";
 
 const maxBodyBytes = 1024 * 1024;
 
-export interface AppDeps {
-  readonly db: AppDatabase;
+export interface AppDeps extends InvitationRouteDeps, Omit<BookingDeps, "hooks"> {
+  readonly hooks: AppHooks;
   readonly keys: ApiKeyCalls;
   readonly changes: UserChangeCalls;
-  readonly newId: () => string;
-  readonly logger: { error(message: string): void };
+  /** Who is at the other end, for the rate limits of the customers' routes. */
+  readonly address: ClientAddress;
+  readonly tokenRouteLimits: TokenRouteLimits;
+  readonly logger: Logger;
 }
 
-/** The application's own API: `/v1/…` and `/scim/v2/…` with the keys of its users, and `/healthz` without one. */
+/**
+ * The application's own API: `/v1/…` and `/scim/v2/…` with the keys of its users; without one `/healthz`, and what
+ * customers do with the token of an invitation or a booking.
+ */
 export function appointmentsApp(deps: AppDeps): Hono<AppEnvironment> {
   const app = new Hono<AppEnvironment>();
 
@@ -28,14 +46,16 @@ export function appointmentsApp(deps: AppDeps): Hono<AppEnvironment> {
     context.set("requestId", requestId);
     context.header("X-Request-Id", requestId);
     await next();
+    if (isLogged(context.req.path))
+      deps.logger.info(
+        redact(`${requestId} ${context.req.method} ${context.req.path} ${context.res.status}`),
+      );
   });
   app.get("/healthz", (context) => context.json({ status: "ok" }));
 
-  for (const path of ["/v1/*", "/scim/*"]) {
-    app.use(path, async (context, next) => {
-      context.set("caller", await authenticate(deps.keys, context.req.header("authorization")));
-      await next();
-    });
+  const customers = tokenRouteRules({ ...deps, limits: deps.tokenRouteLimits });
+  for (const path of tokenPaths) app.use(path, customers);
+  for (const path of ["/v1/*", "/scim/*", "/manage/*"])
     app.use(
       path,
       bodyLimit({
@@ -45,31 +65,51 @@ export function appointmentsApp(deps: AppDeps): Hono<AppEnvironment> {
         },
       }),
     );
-  }
+
+  // Before the routes that need a key: the token in the path is what opens these.
+  app.route("/v1/schedule", scheduleRoutes(deps));
+  app.route("/v1/schedule", bookRoutes(deps));
+  app.all("/v1/schedule/*", (context) => context.notFound());
+  app.route("/manage", manageRoutes(deps));
+  app.route("/", pageRoutes(deps));
+
+  for (const path of ["/v1/*", "/scim/*"])
+    app.use(path, async (context, next) => {
+      context.set("caller", await authenticate(deps.keys, context.req.header("authorization")));
+      await next();
+    });
   app.route("/v1/users", userRoutes(deps));
+  app.route("/v1/users", availabilityRoutes(deps));
+  app.route("/v1/event-types", eventTypeRoutes(deps));
+  app.route("/v1/scheduling-invitations", invitationRoutes(deps));
+  app.route("/v1/bookings", bookingRoutes(deps));
+  app.route("/v1/webhooks", webhookRoutes(deps.hooks));
   app.route("/scim/v2", scimRoutes(deps.changes));
 
   app.notFound((context) =>
     problem(
       context,
-      new ProblemError("not_found", `There is nothing at ${context.req.method} ${context.req.path}.`),
+      new ProblemError("not_found", `There is nothing at ${context.req.method} ${redact(context.req.path)}.`),
     ),
   );
   app.onError((error, context) => {
     const known = error instanceof ProblemError || error instanceof ScimPatchError ? error : undefined;
     if (known === undefined || known.cause !== undefined)
       deps.logger.error(
-        `${context.get("requestId")} ${context.req.method} ${context.req.path}: ${causes(error)}`,
+        redact(`${context.get("requestId")} ${context.req.method} ${context.req.path}: ${causes(error)}`),
       );
     const answer =
       known ?? new ProblemError("internal", "The request failed; nothing was changed. Try again later.");
     if (context.req.path.startsWith("/scim/")) return scimError(context, answer);
-    return problem(
-      context,
-      answer instanceof ProblemError ? answer : new ProblemError("internal", answer.message),
-    );
+    const refusal = answer instanceof ProblemError ? answer : new ProblemError("internal", answer.message);
+    return problemPage(context, refusal) ?? problem(context, refusal);
   });
   return app;
+}
+
+/** Its own routes; the receiver page and Hookwell's own are not its business. */
+function isLogged(path: string): boolean {
+  return /^\/(v1|scim|s|manage)\//.test(path);
 }
 
 /** @throws ProblemError 401 */

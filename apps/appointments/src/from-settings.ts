@@ -1,11 +1,7 @@
-import {
-  ConfigurationError,
-  developmentNetwork,
-  type Logger,
-  parseNetworkList,
-  parseRetrySchedule,
-} from "hookwell";
-import { type OpenedStore, type Settings, storeFromEnvironment } from "hookwell/environment";
+import { mkdirSync } from "node:fs";
+import { join } from "node:path";
+import { developmentNetwork, type Logger, parseNetworkList, parseRetrySchedule } from "hookwell";
+import { keysOfFile, type OpenedStore, type Settings, storeFromEnvironment } from "hookwell/environment";
 import { type DatabaseLocation, type OpenDatabase, openDatabase } from "./database/open.ts";
 import { type AppHooks, createAppHooks } from "./hooks.ts";
 
@@ -19,14 +15,11 @@ export interface OpenedHooks {
 
 /**
  * Hookwell as the settings say, in development mode: webhooks may go to loopback and over http.
- * @throws ConfigurationError, for PostgreSQL without encryption keys too
+ * @throws ConfigurationError, EncryptionKeyError
  */
 export async function hooksFromSettings(settings: Settings, logger: Logger): Promise<OpenedHooks> {
-  if (settings.databaseUrl !== undefined && settings.encryptionKeys === undefined)
-    throw new ConfigurationError(
-      "On PostgreSQL the signing secrets are sealed with a key that is not in the database. Run `npm run hookwell -- keys generate`, and give what it prints as HOOKWELL_ENCRYPTION_KEYS on every start.",
-    );
-  const opened = await storeFromEnvironment(settings, { logger });
+  const encryptionKeys = settings.encryptionKeys ?? developmentKeys(settings, logger);
+  const opened = await storeFromEnvironment({ ...settings, encryptionKeys }, { logger });
   const location: DatabaseLocation =
     opened.kind === "sqlite"
       ? { dialect: "sqlite", path: opened.path }
@@ -43,4 +36,14 @@ export async function hooksFromSettings(settings: Settings, logger: Logger): Pro
     logger,
   });
   return { hooks, opened, app };
+}
+
+/**
+ * For PostgreSQL the library asks for a key. This application keeps its other secrets in the data directory, so a
+ * first `npm start` makes one there, as the SQLite store does by itself.
+ */
+function developmentKeys({ databaseUrl, dataDir }: Settings, logger: Logger): string | undefined {
+  if (databaseUrl === undefined) return undefined;
+  mkdirSync(dataDir, { recursive: true });
+  return keysOfFile(join(dataDir, "encryption.key"), logger);
 }

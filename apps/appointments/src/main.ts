@@ -1,14 +1,19 @@
 import { randomUUID } from "node:crypto";
 import { isHookwellError } from "hookwell";
 import { readSettings, stopOnSignal } from "hookwell/environment";
+import { readAppSettings } from "./app-settings.ts";
 import { banner } from "./banner.ts";
 import { migrateApp } from "./database/migrations.ts";
+import { exampleSlug } from "./example-invitation.ts";
 import { hooksFromSettings } from "./from-settings.ts";
+import { readSideEffectSettings } from "./side-effects/index.ts";
 import { startAppointments } from "./start.ts";
 
 /** `npm start`: everything in one process, in development mode. */
 async function main(): Promise<void> {
   const settings = readSettings(process.env);
+  const appSettings = readAppSettings(process.env);
+  const providers = readSideEffectSettings(process.env);
   const { hooks, opened, app } = await hooksFromSettings(settings, console);
   const closing: (() => Promise<void>)[] = [() => hooks.close(), () => app.close(), () => opened.close()];
   const closeAll = async (): Promise<void> => {
@@ -29,18 +34,23 @@ async function main(): Promise<void> {
       port: settings.port,
       worker: settings.worker,
       maxLagMs: settings.maxLagMs,
+      ...appSettings,
+      providers,
+      example: true,
       ...(settings.host === undefined ? {} : { host: settings.host }),
       ...(settings.apiKey === undefined ? {} : { apiKey: settings.apiKey }),
     });
     closing.unshift(() => running.stop());
     stopOnSignal(closeAll, console);
-    const { url, newKey } = running;
+    const { url, newKey, example } = running;
     console.log(
       banner({
         url,
         database: opened.description,
         worker: settings.worker,
         userId: randomUUID(),
+        expiresAt: new Date(hooks.clock().getTime() + 30 * 86_400_000).toISOString(),
+        ...(example === undefined ? {} : { example: { ...example, eventTypeSlug: exampleSlug } }),
         ...(newKey === undefined ? {} : { newKey }),
       }),
     );

@@ -1,116 +1,21 @@
-import { type ChildProcess, spawn } from "node:child_process";
-import { once } from "node:events";
-import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from "node:fs";
+import { readdirSync, statSync } from "node:fs";
 import { createServer } from "node:net";
-import { tmpdir } from "node:os";
-import { delimiter, join } from "node:path";
+import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
-import { setTimeout } from "node:timers/promises";
-import { fileURLToPath } from "node:url";
-import { afterEach, describe, expect, test } from "vitest";
-import { freshPostgres } from "../../../packages/hookwell/test/support/databases.ts";
-
-const root = fileURLToPath(new URL("../../..", import.meta.url));
-const { scripts } = JSON.parse(readFileSync(join(root, "package.json"), "utf8")) as {
-  scripts: { start: string };
-};
-const encryptionKeys = `k1:${Buffer.alloc(32, 7).toString("base64")}`;
-
-const cleanups: (() => unknown)[] = [];
-afterEach(async () => {
-  for (const cleanup of cleanups.splice(0).reverse()) await cleanup();
-});
-
-function directory(): string {
-  const path = mkdtempSync(join(tmpdir(), "hookwell-start-"));
-  cleanups.push(() => rmSync(path, { recursive: true, force: true }));
-  return path;
-}
-
-/** A process that runs the start script the way npm does, but for its look at what is installed. */
-class Started {
-  readonly child: ChildProcess;
-  output = "";
-  #changed = (): void => {};
-  constructor(environment: Record<string, string>) {
-    const inherited = Object.entries(process.env).filter(
-      ([name]) => !/^(HOOKWELL_|DATABASE_URL|PORT$|HOST$|NODE_)/.test(name),
-    );
-    this.child = spawn("/bin/sh", ["-c", scripts.start], {
-      cwd: root,
-      env: {
-        ...Object.fromEntries(inherited),
-        PATH: [join(root, "node_modules/.bin"), process.env.PATH].join(delimiter),
-        PORT: "0",
-        HOST: "127.0.0.1",
-        ...environment,
-      },
-      stdio: ["ignore", "pipe", "pipe"],
-    });
-    for (const stream of [this.child.stdout!, this.child.stderr!])
-      stream.setEncoding("utf8").on("data", (text: string) => {
-        this.output += text;
-        this.#changed();
-      });
-    this.child.on("exit", () => this.#changed());
-    cleanups.push(() => this.child.exitCode ?? this.child.kill("SIGKILL"));
-  }
-
-  /** The output, once it has the text. */
-  async said(text: string): Promise<string> {
-    while (!this.output.includes(text)) {
-      if (this.child.exitCode !== null) throw new Error(`It ended without saying "${text}":\n${this.output}`);
-      await new Promise<void>((resolve) => {
-        this.#changed = resolve;
-      });
-    }
-    return this.output;
-  }
-
-  async ended(): Promise<number | null> {
-    if (this.child.exitCode === null && this.child.signalCode === null) await once(this.child, "close");
-    return this.child.exitCode;
-  }
-}
-
-const started = (environment: Record<string, string>) => new Started(environment);
-const addressIn = (output: string): string => /Received webhooks\s+(\S+)\/receiver/.exec(output)![1]!;
-const commandsIn = (output: string): string[] =>
-  output.split("\n").filter((line) => line.startsWith("curl "));
-
-async function shell(script: string, environment: Record<string, string> = {}): Promise<string> {
-  const child = spawn("/bin/sh", ["-e"], {
-    stdio: ["pipe", "pipe", "pipe"],
-    env: { ...process.env, ...environment },
-  });
-  let output = "";
-  for (const stream of [child.stdout, child.stderr])
-    stream.setEncoding("utf8").on("data", (text: string) => {
-      output += text;
-    });
-  child.stdin.end(script);
-  const [code] = await once(child, "close");
-  if (code !== 0) throw new Error(`The shell ended with ${code}:\n${output}`);
-  return output;
-}
-
-const count = (text: string, part: string): number => text.split(part).length - 1;
-
-async function receiverPage(url: string, holds: (text: string) => boolean): Promise<string> {
-  for (;;) {
-    const text = await (await fetch(`${url}/receiver`)).text();
-    if (holds(text)) return text;
-    await setTimeout(20);
-  }
-}
-
-async function place(dialect: "sqlite" | "postgres"): Promise<Record<string, string>> {
-  const HOOKWELL_DATA_DIR = join(directory(), "not", "there", "yet");
-  if (dialect === "sqlite") return { HOOKWELL_DATA_DIR };
-  const { url, drop } = await freshPostgres();
-  cleanups.push(drop);
-  return { HOOKWELL_DATA_DIR, DATABASE_URL: url, HOOKWELL_ENCRYPTION_KEYS: encryptionKeys };
-}
+import { describe, expect, test } from "vitest";
+import {
+  addressIn,
+  cleanups,
+  commandsIn,
+  count,
+  directory,
+  linkIn,
+  place,
+  receiverPage,
+  running,
+  shell,
+  started,
+} from "./support/npm-start.ts";
 
 describe.each(["sqlite", "postgres"] as const)("npm start on %s", (dialect) => {
   test("the printed commands show three verified webhooks, Ctrl-C ends with 0, and a second start keeps everything", async () => {
@@ -131,42 +36,58 @@ describe.each(["sqlite", "postgres"] as const)("npm start on %s", (dialect) => {
     expect(answers).toContain('"name":"Ada Lovelace"');
     expect(answers).toContain('"name":"Ada King"');
     expect(answers).toContain('"status":"suspended"');
-    const page = await receiverPage(url, (text) => count(text, "<article") === 3);
-    for (const type of ["user.created", "user.updated", "user.deactivated"])
+    const page = await receiverPage(url, (text) => count(text, "<article") === 4);
+    // The fourth is the example invitation that this start made.
+    for (const type of ["user.created", "user.updated", "user.deactivated", "scheduling_invitation.created"])
       expect(count(page, `<h2>${type}</h2>`)).toBe(1);
-    expect(count(page, "Standard Webhooks signature verified")).toBe(3);
-    expect(count(page, "Body signature verified")).toBe(3);
-    expect(count(page, ">First time<")).toBe(3);
+    expect(count(page, "Standard Webhooks signature verified")).toBe(4);
+    expect(count(page, "Body signature verified")).toBe(4);
+    expect(count(page, ">First time<")).toBe(4);
 
     const authorization = `Bearer ${key}`;
     const catalogue = await fetch(`${url}/hookwell/v1/catalogue`, { headers: { authorization } });
     expect(
       ((await catalogue.json()) as { items: { type: string }[] }).items.map(({ type }) => type).sort(),
-    ).toEqual(["user.created", "user.deactivated", "user.updated"]);
+    ).toEqual([
+      "booking.cancelled",
+      "booking.created",
+      "booking.rescheduled",
+      "scheduling_invitation.booked",
+      "scheduling_invitation.cancelled",
+      "scheduling_invitation.created",
+      "scheduling_invitation.expired",
+      "user.created",
+      "user.deactivated",
+      "user.updated",
+    ]);
+    const link = linkIn(output)!;
+    expect((await fetch(link)).status).toBe(200);
 
     // Twice, as one Ctrl-C under npm arrives.
     first.child.kill("SIGINT");
     first.child.kill("SIGINT");
     expect(await first.ended()).toBe(0);
-    expectPrivateFiles(environment.HOOKWELL_DATA_DIR!, dialect === "sqlite" ? 2 : 1);
+    expectPrivateFiles(environment.HOOKWELL_DATA_DIR!, 2);
     expect(first.output).not.toContain("whsec_");
 
     const second = started(environment);
     const again = await second.said("Stop with Ctrl-C");
     expect(again).not.toContain(key);
     expect(again).not.toContain("hwk_");
+    expect(linkIn(again)).toBeUndefined();
+    expect(again).toContain("was shown by the start that made it");
     const newUrl = addressIn(again);
     const users = await fetch(`${newUrl}/v1/users`, { headers: { authorization } });
     expect(((await users.json()) as { items: { name: string }[] }).items.map(({ name }) => name)).toContain(
       "Ada King",
     );
-    expect(count(await receiverPage(newUrl, () => true), "<article")).toBe(3);
+    expect(count(await receiverPage(newUrl, () => true), "<article")).toBe(4);
     // Its own commands work too, on the new port, with the key in the shell; and their webhooks verify.
     expect(commandsIn(again)).toHaveLength(3);
     await shell(commandsIn(again).join("\n"), { HOOKWELL_API_KEY: key });
-    const whole = await receiverPage(newUrl, (text) => count(text, "<article") === 6);
-    expect(count(whole, "Standard Webhooks signature verified")).toBe(6);
-    expect(count(whole, "Body signature verified")).toBe(6);
+    const whole = await receiverPage(newUrl, (text) => count(text, "<article") === 7);
+    expect(count(whole, "Standard Webhooks signature verified")).toBe(7);
+    expect(count(whole, "Body signature verified")).toBe(7);
     second.child.kill("SIGTERM");
     expect(await second.ended()).toBe(0);
   });
@@ -179,12 +100,6 @@ function expectPrivateFiles(directory: string, atLeast: number): void {
   for (const name of files) expect([name, statSync(join(directory, name)).mode & 0o077]).toEqual([name, 0]);
 }
 
-async function running(environment: Record<string, string>) {
-  const process = started(environment);
-  const output = await process.said("Stop with Ctrl-C");
-  return { child: process.child, output, url: addressIn(output), ended: () => process.ended() };
-}
-
 test("HOOKWELL_WORKER=off captures and sends nothing, until a start with a worker, whose key may be another", async () => {
   const environment = await place("sqlite");
   const waiting = await running({ ...environment, HOOKWELL_WORKER: "off" });
@@ -195,7 +110,7 @@ test("HOOKWELL_WORKER=off captures and sends nothing, until a start with a worke
     headers: { authorization: `Bearer ${key}` },
   });
   const states = ((await events.json()) as { items: { state: string }[] }).items.map(({ state }) => state);
-  expect(states).toEqual(["new", "new", "new", "new"]);
+  expect(states).toEqual(["new", "new", "new", "new", "new"]);
   expect(await receiverPage(waiting.url, () => true)).toContain("Nothing yet");
   waiting.child.kill("SIGINT");
   expect(await waiting.ended()).toBe(0);
@@ -206,7 +121,7 @@ test("HOOKWELL_WORKER=off captures and sends nothing, until a start with a worke
   expect(output).not.toContain(chosen);
   for (const path of ["/v1/users/me", "/hookwell/v1/subscriptions"])
     expect((await fetch(url + path, { headers: { authorization: `Bearer ${chosen}` } })).status).toBe(200);
-  const page = await receiverPage(url, (text) => count(text, "<article") === 3);
+  const page = await receiverPage(url, (text) => count(text, "<article") === 4);
   expect(count(page, "NOT verified")).toBe(0);
 });
 
@@ -229,14 +144,8 @@ test("a port that is in use is said, with what to do, and the exit code is 1", a
 
 test("settings that cannot work are refused with a message that says what to do", async () => {
   const faults: [Record<string, string>, RegExp][] = [
-    [{ DATABASE_URL: "postgres://nobody@127.0.0.1:1/none" }, /npm run hookwell -- keys generate/],
-    [
-      {
-        DATABASE_URL: "postgres://nobody:hunter2@127.0.0.1:1/none",
-        HOOKWELL_ENCRYPTION_KEYS: encryptionKeys,
-      },
-      /127\.0\.0\.1:1|ECONNREFUSED/,
-    ],
+    [{ DATABASE_URL: "postgres://nobody:hunter2@127.0.0.1:1/none" }, /127\.0\.0\.1:1|ECONNREFUSED/],
+    [{ HOOKWELL_ENCRYPTION_KEYS: "k1:hunter2" }, /HOOKWELL_ENCRYPTION_KEYS/],
     [{ PORT: "eighty" }, /PORT/],
   ];
   const tries = faults.map(async ([environment, message]) => {

@@ -1,3 +1,4 @@
+import { connect } from "node:net";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { clientOf } from "./support/client.ts";
 import { dialects, openWorld, type World } from "./support/world.ts";
@@ -247,6 +248,28 @@ describe.each(dialects)("on %s", (dialect) => {
     expect((await send("[]", "application/json")).status).toBe(400);
   });
 
+  test("a body without a declared length counts too, and none at all is no body", async () => {
+    const user = await world.user();
+    const chunked = (path: string, method: string, body: string) =>
+      fetch(`${world.url}${path}`, {
+        method,
+        headers: { authorization: `Bearer ${world.key}`, "content-type": "application/json" },
+        body: new Blob([body]).stream(),
+        duplex: "half",
+      });
+    const renamed = await chunked(`/v1/users/${user.id}`, "PATCH", '{"name":"Chunked \u00e9"}');
+    expect(await renamed.json()).toMatchObject({ name: "Chunked \u00e9" });
+    const long = await chunked(`/v1/users/${user.id}`, "PATCH", `{"name":"${"x".repeat(1_100_000)}"}`);
+    expect(long.status).toBe(413);
+    // As `curl -X POST` sends it: neither Content-Length nor Transfer-Encoding.
+    const answer = await exchange(
+      world.url,
+      `POST /v1/users/${user.id}/suspend HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${world.key}\r\nConnection: close\r\n\r\n`,
+    );
+    expect(answer).toMatch(/^HTTP\/1\.1 200 /);
+    expect(answer).toContain('"status":"suspended"');
+  });
+
   test("field-faults J1: a list pages without a gap or a repeat while users are made", async () => {
     const users = Array.from({ length: 25 }, (_, i) => ({
       email: `page${i}@example.com`,
@@ -306,3 +329,13 @@ describe.each(dialects)("on %s", (dialect) => {
     expect(left.items).toEqual([]);
   });
 });
+
+/** One request in its own words, and the answer whole. */
+async function exchange(url: string, request: string): Promise<string> {
+  const { hostname, port } = new URL(url);
+  const socket = connect(Number(port), hostname);
+  socket.setEncoding("utf8").write(request);
+  let answer = "";
+  for await (const text of socket) answer += text;
+  return answer;
+}

@@ -1,4 +1,5 @@
 import { request } from "node:http";
+import { StorageError } from "hookwell";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { startWorld, type World } from "./support/world.ts";
 
@@ -53,6 +54,18 @@ describe("problem documents", () => {
     const answer = await world.call(method, path);
     expect(answer.json).toMatchObject({ status: 405, code: "method_not_allowed" });
     expect(answer.headers.get("allow")).toBe(allow);
+  });
+
+  test("a list that is too long or empty is told so, not that it should be something else", async () => {
+    const item = { type: "a.b", data: 1 };
+    for (const [list, bound] of [
+      [Array.from({ length: 101 }, () => item), "100"],
+      [[], "1"],
+    ] as const) {
+      const answer = await emit(JSON.stringify(list));
+      expect(answer.json).toMatchObject({ status: 400, errors: [{ pointer: "" }] });
+      expect(answer.json.detail).toMatch(new RegExp(`array.*=${bound} items`));
+    }
   });
 
   test.each([
@@ -157,6 +170,25 @@ describe("problem documents", () => {
       expect(line).toContain("inner detail of the store");
     } finally {
       events.list = list;
+    }
+  });
+
+  test("a database that is away is 503, without its address, to callers with a key and without", async () => {
+    const { store } = world.hooks;
+    const { findApiKey } = store;
+    store.findApiKey = async () => {
+      throw new StorageError("PostgreSQL: connect ECONNREFUSED 10.1.2.3:5432.");
+    };
+    try {
+      for (const key of [world.adminKey, "hwk_of_nobody"]) {
+        const answer = await world.call("GET", "/v1/events", { key });
+        expect(answer.json).toMatchObject({ status: 503, code: "storage" });
+        expect(answer.text).not.toContain("10.1.2.3");
+        const line = world.logs.find((text) => text.includes(answer.json.request_id));
+        expect(line).toMatch(/ECONNREFUSED 10\.1\.2\.3:5432\.$/);
+      }
+    } finally {
+      store.findApiKey = findApiKey;
     }
   });
 });

@@ -2,7 +2,7 @@ import type { HostRole } from "../database/scheduling-tables.ts";
 import type { AppDatabase, AppTransaction } from "../database/schema.ts";
 import type { AvailabilityOverride, AvailabilityRule } from "../scheduling/availability.ts";
 import type { BusyPeriod } from "../scheduling/busy.ts";
-import { addDays, dateAt, dayMs, instantOf, type Period, timestampOf } from "../scheduling/calendar.ts";
+import { addDays, dateAt, dayMs, type Period, storedInstant, timestampOf } from "../scheduling/calendar.ts";
 import type { SlotHost } from "../scheduling/slots.ts";
 
 type Reader = AppDatabase | AppTransaction;
@@ -113,8 +113,8 @@ async function loadBookings(
     .where("booking.start_at", "<", timestampOf(range.end + reachMs));
   if (exceptBookingId !== undefined) query = query.where("booking.id", "!=", exceptBookingId);
   return byUser(await query.execute(), (row) => ({
-    start: instantOf(row.start_at),
-    end: instantOf(row.end_at),
+    start: storedInstant(row.start_at),
+    end: storedInstant(row.end_at),
     bufferBeforeMinutes: row.buffer_before_minutes,
     bufferAfterMinutes: row.buffer_after_minutes,
   }));

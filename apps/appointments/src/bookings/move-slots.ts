@@ -2,10 +2,13 @@ import { type CalendarBusy, loadSlotHosts } from "../availability/slot-hosts.ts"
 import type { BookingsTable } from "../database/scheduling-tables.ts";
 import type { AppDatabase } from "../database/schema.ts";
 import { findEventType } from "../event-types/event-type-queries.ts";
+import { notFound, ProblemError } from "../http/problem.ts";
 import { type Invitation, invitationFromRow } from "../invitations/invitation.ts";
 import { instantOf, type Period } from "../scheduling/calendar.ts";
-import type { SlotsInput } from "../scheduling/slots.ts";
+import { computeSlots, type Slot, type SlotsInput } from "../scheduling/slots.ts";
 import { stricterReach } from "../scheduling/window.ts";
+import { calendarBusy, withoutTime } from "./calendar-busy.ts";
+import type { BookingDeps } from "./deps.ts";
 import { durationMinutes } from "./snapshot.ts";
 
 export function periodOf(booking: Pick<BookingsTable, "start_at" | "end_at">): Period {
@@ -69,4 +72,29 @@ async function invitationOf(db: AppDatabase, booking: BookingsTable): Promise<In
     .where("id", "=", booking.scheduling_invitation_id)
     .executeTakeFirstOrThrow();
   return invitationFromRow(row, []);
+}
+
+/** The slots that a booking may move to. A calendar that cannot be asked hides nothing: the move asks again. */
+export async function movableSlots(
+  { db, now, calendars, hooks }: Pick<BookingDeps, "db" | "now" | "calendars" | "hooks">,
+  bookingId: string,
+  range: (now: Date) => Period,
+): Promise<readonly Slot[]> {
+  const booking = await db.selectFrom("bookings").selectAll().where("id", "=", bookingId).executeTakeFirst();
+  if (booking === undefined) throw notFound("booking", bookingId);
+  if (booking.status === "cancelled")
+    throw new ProblemError("conflict", `Booking ${bookingId} is cancelled and cannot move.`);
+  const at = now();
+  const asked = range(at);
+  const hostIds = await assignedHosts(db, bookingId);
+  const busy = await calendarBusy(calendars, hostIds, asked).catch((error: ProblemError) => {
+    hooks.logger.warn(`Slots of booking ${bookingId} are shown without calendars: ${error.message}`);
+    return new Map<string, Period[]>();
+  });
+  const input = await moveSlotsInput(db, booking, hostIds, {
+    now: at.getTime(),
+    range: asked,
+    calendarBusy: withoutTime(busy, periodOf(booking)),
+  });
+  return input === undefined ? [] : computeSlots(input);
 }

@@ -3,7 +3,7 @@ import type { BookingsTable } from "../database/scheduling-tables.ts";
 import { inTransaction } from "../database/transaction-guard.ts";
 import { hostsOf } from "../event-types/event-type-queries.ts";
 import { invalid, ProblemError } from "../http/problem.ts";
-import { conflicts } from "../scheduling/busy.ts";
+import { blockedStarts } from "../scheduling/busy.ts";
 import type { Caller } from "../users/user-access.ts";
 import { canReadBooking, canReassignBooking, visibleBooking } from "./booking-access.ts";
 import { lockBooking, lockHosts, raised } from "./booking-rows.ts";
@@ -53,7 +53,11 @@ export async function reassign(
       bufferBeforeMinutes: before.buffer_before_minutes,
       bufferAfterMinutes: before.buffer_after_minutes,
     };
-    if (host.busy.some((taken) => conflicts(period, buffers, taken))) throw slotUnavailable();
+    const isBlocked = host.busy.some((taken) => {
+      const blocked = blockedStarts(taken, buffers, period.end - period.start);
+      return blocked.start <= period.start && period.start < blocked.end;
+    });
+    if (isBlocked) throw slotUnavailable();
     // The new host may have been one of the others.
     await trx
       .deleteFrom("booking_hosts")

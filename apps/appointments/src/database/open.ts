@@ -39,7 +39,8 @@ function openSqlite(path: string) {
 
 function openPool(connectionString: string): pg.Pool {
   const pool = new pg.Pool({ connectionString, max: 10, allowExitOnIdle: true });
-  // An idle connection that dies must not end the process; the next query reports what is wrong.
+  // A connection that dies, idle or inside a transaction, must not end the process; the next query reports it.
   pool.on("error", () => {});
+  pool.on("connect", (client) => client.on("error", () => {}));
   return pool;
 }

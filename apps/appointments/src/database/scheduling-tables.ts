@@ -210,14 +210,20 @@ export interface SideEffectsTable {
   readonly booking_id: string;
   /** The booking's revision it belongs to. */
   readonly revision: number;
-  /** calendar_create, calendar_move, calendar_delete, mail_confirmation, mail_moved, mail_cancelled, reminder … */
+  /** Order of the steps of one booking: the revision, and of ordinary bookings, which have none, a count. */
+  readonly sequence: number;
+  /** Steps of one booking, lane and target are done one at a time, in their sequence. */
+  readonly lane: "calendar" | "mail" | "reminder";
+  /** calendar_create, calendar_move, calendar_delete, mail_confirmation, mail_moved, mail_cancelled, reminder_24h … */
   readonly kind: string;
   /** The host (calendar) or the address (mail) it is for. */
   readonly target: string;
   readonly status: "waiting" | "done" | "failed" | "skipped";
   readonly attempts: number;
   readonly run_at: string;
-  /** What went wrong last; no token, no address of a page. */
+  /** Somebody does it now, and it is theirs until then. */
+  readonly lease_until: Generated<string | null>;
+  /** What went wrong last, or why it was skipped; no token, no address of a page. */
   readonly last_error: Generated<string | null>;
   /** JSON the step needs and that may be gone later, such as the old interval. */
   readonly detail: string;

@@ -19,6 +19,18 @@ export function text(options: { readonly max: number }) {
     .refine((value) => value.isWellFormed(), "must be well-formed Unicode (it has a lone surrogate)");
 }
 
+// biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what is refused
+const controlOfLines = /[\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f-\u009f]/;
+
+/** The same for a text of several lines: tabs and line ends belong to it. */
+export function lines(options: { readonly max: number }) {
+  return z
+    .string()
+    .max(options.max, `must be at most ${options.max} characters`)
+    .refine((value) => !controlOfLines.test(value), "must not contain control characters such as NUL")
+    .refine((value) => value.isWellFormed(), "must be well-formed Unicode (it has a lone surrogate)");
+}
+
 /** A text that shows something. */
 export function name() {
   return text({ max: 200 }).refine((value) => value.trim() !== "", "must not be empty");

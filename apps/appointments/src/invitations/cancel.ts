@@ -1,3 +1,4 @@
+import { notRecorded } from "../bookings/capture.ts";
 import { inTransaction } from "../database/transaction-guard.ts";
 import { ProblemError } from "../http/problem.ts";
 import type { Caller } from "../users/user-access.ts";
@@ -30,5 +31,5 @@ export function cancelInvitation(deps: InvitationDeps, caller: Caller, id: strin
         `Invitation ${id} is ${status}; only an active one can be cancelled.`,
       );
     return cancelled;
-  });
+  }).catch(notRecorded("event_not_captured"));
 }

@@ -1,3 +1,5 @@
+import type { Actor } from "hookwell";
+import { notRecorded } from "../bookings/capture.ts";
 import type { AppDatabase, AppTransaction } from "../database/schema.ts";
 import { inTransaction } from "../database/transaction-guard.ts";
 import { type EventType, type EventTypeHost, isBookable } from "../event-types/event-type.ts";
@@ -40,6 +42,7 @@ export async function issueInvitation(
   deps: InvitationDeps,
   caller: Caller,
   input: NewInvitation,
+  actor: Actor = { type: "api_key", id: caller.keyId },
 ): Promise<IssuedInvitation> {
   const at = deps.now();
   const expiresAt = timestampOf(instantOf(input.expires_at));
@@ -74,9 +77,9 @@ export async function issueInvitation(
       hosts,
     };
     await insertInvitation(trx, invitation, token);
-    await emitInvitationCreated(deps.hooks, trx, invitation, { type: "api_key", id: caller.keyId });
+    await emitInvitationCreated(deps.hooks, trx, invitation, actor);
     return { invitation, token };
-  });
+  }).catch(notRecorded("event_not_captured"));
 }
 
 /** @throws ProblemError 404 */

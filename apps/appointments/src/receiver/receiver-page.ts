@@ -44,6 +44,7 @@ ${[row.signature_fault, row.body_signature_fault].filter((fault) => fault !== ""
 <dt>Received</dt><dd><time datetime="${row.received_at}">${row.received_at}</time> by ${row.receiver}</dd>
 <dt>Event</dt><dd><code>${row.webhook_id || "(no webhook-id)"}</code></dd>
 <dt>Delivery</dt><dd><code>${row.delivery_id || "(none)"}</code>, attempt ${row.attempt || "?"}</dd>
+${revision(row.body)}
 </dl>
 <details><summary>Body</summary><pre>${pretty(row.body)}</pre></details>
 </article>
@@ -53,6 +54,12 @@ ${[row.signature_fault, row.body_signature_fault].filter((fault) => fault !== ""
 function mark(what: string, fault: string): Html {
   if (fault === "") return html`<span class="mark good">${what} verified</span>`;
   return html`<span class="mark bad">${what} NOT verified</span>`;
+}
+
+/** Which change of its subject the event tells of: what a receiver orders by. */
+function revision(body: string): Html | string {
+  const found = /"revision":(\d{1,15})[,}]/.exec(body)?.[1];
+  return found === undefined ? "" : html`<dt>Revision</dt><dd>${found}</dd>`;
 }
 
 /** Indented when it is JSON; numbers beyond 2^53 would lose digits by that, so such a body stays as it is. */

@@ -1,6 +1,6 @@
 import { randomBytes } from "node:crypto";
 import { Hono } from "hono";
-import { bodyLimit } from "hono/body-limit";
+import { bodyLimit } from "../http/body-limit.ts";
 import type { ReceivedWebhooks } from "./received-webhooks.ts";
 import { receiverList, receiverPage } from "./receiver-page.ts";
 import type { ReceiverSecrets } from "./receiver-secrets.ts";

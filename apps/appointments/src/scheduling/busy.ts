@@ -9,23 +9,18 @@ export interface Buffers {
 /** A time that is taken, and the buffers it was booked with: none for an entry of a calendar. */
 export interface BusyPeriod extends Period, Buffers {}
 
-/** Half-open: periods that only touch do not overlap. */
-export function overlaps(left: Period, right: Period): boolean {
-  return left.start < right.end && right.start < left.end;
-}
-
-/** A period with its buffers around it. */
-export function widened(period: Period, buffers: Buffers): Period {
-  return {
-    start: period.start - buffers.bufferBeforeMinutes * minuteMs,
-    end: period.end + buffers.bufferAfterMinutes * minuteMs,
-  };
-}
-
 /**
- * Whether an appointment cannot be beside a busy period: it reaches into the buffers of that one, or that one reaches
- * into its own. Two buffers may share their time: nobody meets in either.
+ * When an appointment of this length may not begin, because of one busy period: periods are half-open, so the two may
+ * touch; neither may reach into the buffers of the other. Two buffers may share their time: nobody meets in either.
  */
+export function blockedStarts(busy: BusyPeriod, buffers: Buffers, durationMs: number): Period {
+  const before = Math.max(busy.bufferBeforeMinutes, buffers.bufferAfterMinutes) * minuteMs;
+  const after = Math.max(busy.bufferAfterMinutes, buffers.bufferBeforeMinutes) * minuteMs;
+  return { start: busy.start - before - durationMs + 1, end: busy.end + after };
+}
+
+/** Whether an appointment cannot be beside a busy period. */
 export function conflicts(appointment: Period, buffers: Buffers, busy: BusyPeriod): boolean {
-  return overlaps(appointment, widened(busy, busy)) || overlaps(widened(appointment, buffers), busy);
+  const blocked = blockedStarts(busy, buffers, appointment.end - appointment.start);
+  return blocked.start <= appointment.start && appointment.start < blocked.end;
 }

@@ -39,9 +39,14 @@ export function instantOf(timestamp: string, rounding: "floor" | "ceil" = "floor
     .epochMilliseconds;
 }
 
-/** Epoch milliseconds as the application writes instants: RFC 3339, UTC, milliseconds. */
+/** Epoch milliseconds as the application writes and stores instants: RFC 3339, UTC, milliseconds. */
 export function timestampOf(instant: number): string {
-  return Temporal.Instant.fromEpochMilliseconds(instant).toString({ smallestUnit: "millisecond" });
+  return new Date(instant).toISOString();
+}
+
+/** The same back. Only for what {@link timestampOf} wrote: nothing is checked. */
+export function storedInstant(timestamp: string): number {
+  return Date.parse(timestamp);
 }
 
 /**
@@ -82,13 +87,21 @@ export function daysBetween(from: string, to: string): number {
   return Temporal.PlainDate.from(from).until(Temporal.PlainDate.from(to), { largestUnit: "day" }).days;
 }
 
-/** 0 = Sunday … 6 = Saturday. */
-export function dayOfWeek(date: string): number {
-  return Temporal.PlainDate.from(date).dayOfWeek % 7;
+/** A date and its day of the week: 0 = Sunday … 6 = Saturday. */
+export interface Day {
+  readonly date: string;
+  readonly dayOfWeek: number;
 }
 
 /** Every date from the first to the last, both included. */
-export function datesFrom(first: string, last: string): string[] {
-  const count = daysBetween(first, last) + 1;
-  return Array.from({ length: Math.max(0, count) }, (_, index) => addDays(first, index));
+export function daysFrom(first: string, last: string): Day[] {
+  const end = Temporal.PlainDate.from(last);
+  const days: Day[] = [];
+  for (
+    let date = Temporal.PlainDate.from(first);
+    Temporal.PlainDate.compare(date, end) <= 0;
+    date = date.add({ days: 1 })
+  )
+    days.push({ date: date.toString(), dayOfWeek: date.dayOfWeek % 7 });
+  return days;
 }

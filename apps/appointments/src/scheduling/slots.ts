@@ -1,6 +1,6 @@
 import type { HostRole, RoutingMode } from "../database/scheduling-tables.ts";
-import { type HostHours, merge, workingPeriods } from "./availability.ts";
-import { type Buffers, type BusyPeriod, conflicts } from "./busy.ts";
+import { type CalendarMemo, type HostHours, isIn, merge, workingPeriods } from "./availability.ts";
+import { type Buffers, type BusyPeriod, blockedStarts } from "./busy.ts";
 import { instantOf, minuteMs, type Period, timestampOf } from "./calendar.ts";
 import { assignHosts, gridHosts } from "./routing.ts";
 import { type Reach, startLimits, type Window, windowBounds } from "./window.ts";
@@ -53,12 +53,11 @@ export function computeSlots(input: SlotsInput): Slot[] {
   const starts = allowedStarts(input);
   if (starts.start === starts.end) return [];
   const reach = { start: starts.start, end: starts.end + durationMs };
-  const days = input.hosts.map((host) => hostDays(host, input, reach));
+  const memo: CalendarMemo = new Map();
+  const days = input.hosts.map((host) => hostDays(host, input, reach, memo));
   const grid = new Set(
     gridHosts(input.routingMode, days).flatMap((host) =>
-      gridStarts(host, input.slotIntervalMinutes * minuteMs, starts).filter((start) =>
-        isFree(host, start, durationMs, input),
-      ),
+      gridStarts(host, input.slotIntervalMinutes * minuteMs, starts).filter((start) => isFree(host, start)),
     ),
   );
   return [...grid]
@@ -66,7 +65,7 @@ export function computeSlots(input: SlotsInput): Slot[] {
     .flatMap((start) => {
       const hostIds = assignHosts(
         input.routingMode,
-        days.map((host) => ({ ...host, isFree: isFree(host, start, durationMs, input) })),
+        days.map((host) => ({ ...host, isFree: isFree(host, start) })),
       );
       return hostIds
         ? [{ startAt: timestampOf(start), endAt: timestampOf(start + durationMs), hostIds }]
@@ -100,17 +99,25 @@ interface HostDays {
   readonly upcomingBookings: number;
   /** Each begins a grid. */
   readonly working: readonly Period[];
-  /** The same time without its borders at midnight: an appointment may go across. */
-  readonly united: readonly Period[];
-  readonly busy: readonly BusyPeriod[];
+  /** Starts of appointments that fit into the working time; one may go across midnight. Merged. */
+  readonly fitting: readonly Period[];
+  /** Starts that something busy is in the way of. Merged. */
+  readonly blocked: readonly Period[];
 }
 
-function hostDays(host: SlotHost, input: SlotsInput, reach: Period): HostDays {
-  const working = workingPeriods(host, input.eventTypeId, reach);
-  const { userId, role, upcomingBookings } = host;
-  // Periods that end within the reach of any buffer: everything else cannot matter to these slots.
-  const busy = host.busy.filter((period) => conflicts(reach, input, period));
-  return { userId, role, upcomingBookings, working, united: merge(working), busy };
+function hostDays(host: SlotHost, input: SlotsInput, reach: Period, memo: CalendarMemo): HostDays {
+  const durationMs = input.durationMinutes * minuteMs;
+  const working = workingPeriods(host, input.eventTypeId, reach, memo);
+  return {
+    userId: host.userId,
+    role: host.role,
+    upcomingBookings: host.upcomingBookings,
+    working,
+    fitting: merge(working)
+      .map(({ start, end }) => ({ start, end: end - durationMs + 1 }))
+      .filter(({ start, end }) => start < end),
+    blocked: merge(host.busy.map((busy) => blockedStarts(busy, input, durationMs))),
+  };
 }
 
 function gridStarts(host: HostDays, intervalMs: number, starts: Period): number[] {
@@ -124,10 +131,6 @@ function gridStarts(host: HostDays, intervalMs: number, starts: Period): number[
   });
 }
 
-function isFree(host: HostDays, start: number, durationMs: number, buffers: Buffers): boolean {
-  const appointment = { start, end: start + durationMs };
-  return (
-    host.united.some((period) => period.start <= appointment.start && appointment.end <= period.end) &&
-    !host.busy.some((period) => conflicts(appointment, buffers, period))
-  );
+function isFree(host: HostDays, start: number): boolean {
+  return isIn(host.fitting, start) && !isIn(host.blocked, start);
 }

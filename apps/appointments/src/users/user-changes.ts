@@ -1,3 +1,4 @@
+import type { UserTies } from "../bookings/user-ties.ts";
 import type { AppDatabase, AppTransaction } from "../database/schema.ts";
 import { inTransaction } from "../database/transaction-guard.ts";
 import { uniqueViolation } from "../database/unique-violation.ts";
@@ -15,6 +16,7 @@ export interface UserChangesDeps {
   readonly db: AppDatabase;
   readonly dialect: "sqlite" | "postgres";
   readonly outlets: UserOutlets;
+  readonly ties: UserTies;
   readonly now: () => Date;
   readonly newId: () => string;
 }
@@ -33,7 +35,7 @@ export interface UserChangeCalls {
 }
 
 export function userChanges(deps: UserChangesDeps): UserChangeCalls {
-  const { db, dialect, outlets } = deps;
+  const { db, dialect, outlets, ties } = deps;
 
   async function emit(trx: AppTransaction, caller: Caller, changes: readonly Change[]): Promise<void> {
     const actor = { type: "api_key", id: caller.keyId };
@@ -107,6 +109,8 @@ export function userChanges(deps: UserChangesDeps): UserChangeCalls {
         const planned = { ...before, ...plan(before) };
         refuse(caller, before, planned);
         if (sameRecord(before, planned)) return before;
+        const isArchived = planned.status === "archived" && before.status !== "archived";
+        if (isArchived) await ties.refuseArchive(trx, id);
         const raised = userEventFor(before, planned) === undefined ? 0 : 1;
         const row = toRow({ ...planned, updatedAt: nowText() });
         const { id: _, revision: __, created_at: ___, ...set } = row;
@@ -117,8 +121,7 @@ export function userChanges(deps: UserChangesDeps): UserChangeCalls {
           .returningAll()
           .executeTakeFirstOrThrow()
           .then(fromRow);
-        if (after.status === "archived" && before.status !== "archived")
-          await outlets.disableSubscriptions(trx, after);
+        if (isArchived) await outlets.disableSubscriptions(trx, after);
         await emit(trx, caller, [{ before, after }]);
         return after;
       }).catch(conflict);
@@ -129,6 +132,7 @@ export function userChanges(deps: UserChangesDeps): UserChangeCalls {
         const before = await lockUser(trx, dialect, id);
         if (before === undefined || !canManage(caller, before)) throw notFound("user", id);
         if (before.id === caller.user.id) throw ownAccount("delete");
+        await ties.refuseRemoval(trx, id);
         await outlets.deleteSubscriptions(trx, before);
         await trx.deleteFrom("api_keys").where("user_id", "=", id).execute();
         await trx.deleteFrom("users").where("id", "=", id).execute();

@@ -10,6 +10,20 @@ export interface AnsweredBody {
   readonly errors: readonly { readonly pointer: string; readonly message: string }[];
   readonly key: string;
   readonly secret: string;
+  readonly slug: string;
+  readonly token: string;
+  readonly scheduling_url: string;
+  readonly manage_token: string;
+  readonly start_at: string;
+  readonly end_at: string;
+  readonly revision: number;
+  readonly host_id: string;
+  readonly location_value: string;
+  readonly slots: readonly {
+    readonly start_at: string;
+    readonly end_at: string;
+    readonly host_ids: readonly string[];
+  }[];
   readonly items: readonly (AnsweredBody & { readonly type: string; readonly json_schema: object })[];
   readonly users: readonly AnsweredBody[];
   readonly next_cursor: string | null;
@@ -26,6 +40,7 @@ export interface Client {
   get(path: string): Promise<Answered>;
   post(path: string, body?: unknown): Promise<Answered>;
   patch(path: string, body: unknown): Promise<Answered>;
+  put(path: string, body: unknown): Promise<Answered>;
   delete(path: string): Promise<Answered>;
 }
 
@@ -50,6 +65,7 @@ export function clientOf(url: string, key: string | undefined): Client {
     get: (path) => send("GET", path),
     post: (path, body) => send("POST", path, body),
     patch: (path, body) => send("PATCH", path, body),
+    put: (path, body) => send("PUT", path, body),
     delete: (path) => send("DELETE", path),
   };
 }

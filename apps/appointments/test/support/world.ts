@@ -1,5 +1,5 @@
 import { randomBytes } from "node:crypto";
-import type { EventRecord, RetryPolicyInput } from "hookwell";
+import type { EventRecord, RetryPolicyInput, Sender } from "hookwell";
 import { postgresStore } from "hookwell/postgres";
 import { sqliteStore } from "hookwell/sqlite";
 import pg from "pg";
@@ -8,7 +8,7 @@ import { migrateApp } from "../../src/database/migrations.ts";
 import { type DatabaseLocation, openDatabase } from "../../src/database/open.ts";
 import type { AppDatabase } from "../../src/database/schema.ts";
 import { type AppHooks, createAppHooks } from "../../src/hooks.ts";
-import { startAppointments } from "../../src/start.ts";
+import { type AppointmentsOptions, startAppointments } from "../../src/start.ts";
 import { type Client, clientOf } from "./client.ts";
 
 export const dialects = ["sqlite", "postgres"] as const;
@@ -19,12 +19,30 @@ export interface WorldOptions {
   readonly retry?: RetryPolicyInput;
   /** Keeps the receiver page's own two subscriptions. Default: they are deleted, so that they add no deliveries. */
   readonly keepReceiver?: boolean;
+  /** Time of the application, of Hookwell and of what it stores. Default: the machine's. */
+  readonly clock?: () => Date;
+  readonly sender?: Sender;
+  /** What the application is started with. Default: customers are not limited. */
+  readonly start?: Partial<
+    Pick<
+      AppointmentsOptions,
+      | "captureOrdinary"
+      | "trustProxy"
+      | "tokenRouteLimits"
+      | "sideEffects"
+      | "calendars"
+      | "makeSideEffects"
+      | "providers"
+    >
+  >;
 }
 
 /** The whole application on a database of its own, reached over HTTP. */
 export interface World extends AsyncDisposable {
   readonly url: string;
   readonly dialect: TestDialect;
+  /** For another process on the same database. */
+  readonly location: DatabaseLocation;
   /** Where the application keeps its files. */
   readonly directory: string;
   readonly db: AppDatabase;
@@ -45,6 +63,10 @@ export interface World extends AsyncDisposable {
   eventsOf(userId: string): Promise<EventRecord[]>;
   /** From now on, capturing an event fails in the database. Answers how to end that. */
   breakCapture(): Promise<() => Promise<void>>;
+  /** From now on, a transaction that captures an event fails at its COMMIT. Answers how to end that. */
+  breakCommit(): Promise<() => Promise<void>>;
+  /** Another instance on the same database, over connections of its own, as a second worker has it. */
+  anotherHooks(): AppHooks;
   /** A raw statement, as another program would run it. */
   sql(text: string): Promise<void>;
 }
@@ -60,13 +82,18 @@ export async function openWorld(dialect: TestDialect, options: WorldOptions = {}
   };
   const logger = { info: note, warn: note, error: note };
   const opened = openDatabase(place.location);
-  const hooks = createAppHooks({
-    db: opened.db,
-    store: place.store,
-    network: { allow: ["127.0.0.0/8"], http: true },
-    logger,
-    ...(options.retry === undefined ? {} : { retry: options.retry }),
-  });
+  const openHooks = (): AppHooks =>
+    createAppHooks({
+      db: opened.db,
+      store: place.openStore(),
+      network: { allow: ["127.0.0.0/8"], http: true },
+      logger,
+      ...(options.retry === undefined ? {} : { retry: options.retry }),
+      ...(options.clock === undefined ? {} : { clock: options.clock }),
+      ...(options.sender === undefined ? {} : { sender: options.sender }),
+    });
+  const others: AppHooks[] = [];
+  const hooks = openHooks();
   await migrateApp(opened.db);
   await hooks.ready();
   const running = await startAppointments({
@@ -79,16 +106,25 @@ export async function openWorld(dialect: TestDialect, options: WorldOptions = {}
     host: "127.0.0.1",
     worker: options.worker ?? false,
     apiKey,
+    tokenRouteLimits: { reads: 1e9, submissions: 1e9 },
+    ...options.start,
   });
   const admin = clientOf(running.url, apiKey);
   if (!options.keepReceiver)
     for (const subscription of (await hooks.subscriptions.list({ projectId: "live" })).items)
       await hooks.subscriptions.delete(subscription.id);
   let made = 0;
+  const broken = async (fault: readonly string[], mend: readonly string[]) => {
+    for (const statement of fault) await world.sql(statement);
+    return async () => {
+      for (const statement of mend) await world.sql(statement);
+    };
+  };
 
   const world: World = {
     url: running.url,
     dialect,
+    location: place.location,
     directory: place.directory,
     db: opened.db,
     hooks,
@@ -118,17 +154,19 @@ export async function openWorld(dialect: TestDialect, options: WorldOptions = {}
     async eventsOf(userId) {
       return (await world.events()).filter((event) => event.subject === `user:${userId}`);
     },
-    async breakCapture() {
-      for (const statement of breakStatements[dialect]) await world.sql(statement);
-      return async () => {
-        for (const statement of mendStatements[dialect]) await world.sql(statement);
-      };
+    breakCapture: () => broken(breakStatements[dialect], mendStatements[dialect]),
+    breakCommit: () => broken(breakCommitStatements[dialect], mendCommitStatements[dialect]),
+    anotherHooks() {
+      const other = openHooks();
+      others.push(other);
+      return other;
     },
     async sql(text) {
       await place.run(text);
     },
     async [Symbol.asyncDispose]() {
       await running.stop();
+      for (const other of others) await other.close();
       await hooks.close();
       await opened.close();
       await place.drop();
@@ -152,6 +190,24 @@ const mendStatements = {
   postgres: ["DROP TRIGGER no_capture ON hookwell.event", "DROP FUNCTION no_capture()"],
 };
 
+/** A constraint that is looked at when the transaction commits, and then violated. */
+const breakCommitStatements = {
+  sqlite: [
+    "CREATE TABLE no_parent (id text PRIMARY KEY)",
+    "CREATE TABLE no_child (parent text REFERENCES no_parent (id) DEFERRABLE INITIALLY DEFERRED)",
+    "CREATE TRIGGER no_commit AFTER INSERT ON hookwell_event BEGIN INSERT INTO no_child VALUES ('nobody'); END",
+  ],
+  postgres: [
+    `CREATE FUNCTION no_commit() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE EXCEPTION 'the commit failed'; END $$`,
+    "CREATE CONSTRAINT TRIGGER no_commit AFTER INSERT ON hookwell.event DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION no_commit()",
+  ],
+};
+
+const mendCommitStatements = {
+  sqlite: ["DROP TRIGGER no_commit", "DROP TABLE no_child", "DROP TABLE no_parent"],
+  postgres: ["DROP TRIGGER no_commit ON hookwell.event", "DROP FUNCTION no_commit()"],
+};
+
 async function freshPlace(dialect: TestDialect) {
   const files = freshSqlite();
   const directory = files.path.slice(0, files.path.lastIndexOf("/"));
@@ -160,7 +216,7 @@ async function freshPlace(dialect: TestDialect) {
     return {
       location,
       directory,
-      store: sqliteStore({ path: files.path, migrate: true }),
+      openStore: () => sqliteStore({ path: files.path, migrate: true }),
       run: async (text: string) => {
         const { DatabaseSync } = await import("node:sqlite");
         const database = new DatabaseSync(files.path, { timeout: 5_000 });
@@ -171,18 +227,23 @@ async function freshPlace(dialect: TestDialect) {
     };
   }
   const { url, drop } = await freshPostgres();
-  const pool = new pg.Pool({ connectionString: url, max: 6 });
+  const pool = new pg.Pool({ connectionString: url, max: 2 });
+  const pools = [pool];
   const location: DatabaseLocation = { dialect, url };
   const encryptionKeys = `k1:${randomBytes(32).toString("base64")}`;
   return {
     location,
     directory,
-    store: postgresStore({ pool, migrate: true, encryptionKeys }),
+    openStore() {
+      const own = new pg.Pool({ connectionString: url, max: 6 });
+      pools.push(own);
+      return postgresStore({ pool: own, migrate: true, encryptionKeys });
+    },
     run: async (text: string) => {
       await pool.query(text);
     },
     drop: async () => {
-      await pool.end();
+      for (const each of pools) await each.end();
       await drop();
       files.drop();
     },

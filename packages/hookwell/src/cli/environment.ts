@@ -4,6 +4,7 @@
  */
 
 export { readSettings, type Setting, type Settings, settings } from "../model/settings.ts";
+export { keysOfFile } from "../store/key-file.ts";
 export { type DeliveryHealth, deliveryHealth } from "./delivery-health.ts";
 export { type HooksFromSettings, hooksFromSettings } from "./hooks-from-settings.ts";
 export { stopOnSignal } from "./stop-on-signal.ts";

@@ -5,7 +5,7 @@ import type { Logger } from "../model/observe.ts";
 import type { Settings } from "../model/settings.ts";
 import type { OutboxStore } from "../store/contract.ts";
 import type { Migrations } from "../store/migrations.ts";
-import type { PgPool } from "../store/postgres/options.ts";
+import type { PgClient, PgPool } from "../store/postgres/options.ts";
 
 /** A store with what it stands on, so that an application can share its database. */
 export type OpenedStore = {
@@ -87,6 +87,9 @@ async function postgresFrom(
       "The database url is not a url such as postgres://user:password@host:5432/name.",
     );
   }
+  // A lost connection, idle or checked out, must not end the process: the next statement says what is wrong.
+  pool.on("error", () => {});
+  pool.on("connect", (client) => client.on?.("error", () => {}));
   const { postgresStore } = await import("../store/postgres/index.ts");
   const store = postgresStore({ pool, encryptionKeys, logger });
   return {
@@ -105,7 +108,11 @@ interface PgModule {
     readonly connectionString: string;
     readonly max: number;
     readonly connectionTimeoutMillis: number;
-  }) => PgPool & { end(): Promise<void> };
+  }) => PgPool & {
+    on(event: "error", listener: (error: Error) => void): unknown;
+    on(event: "connect", listener: (client: PgClient) => void): unknown;
+    end(): Promise<void>;
+  };
 }
 
 async function loadPg(): Promise<PgModule> {

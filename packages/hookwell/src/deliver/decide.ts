@@ -52,6 +52,8 @@ export function decide(
   if (exchange.statusCode === 410) return { kind: "gone", exchange };
   const breakable = isBreakable(exchange);
   const delay = delayAfter(policy, delivery.attempts, random);
+  const held = retryAfter(result.error, longestDelay(policy));
+  const hold = held === undefined ? {} : { holdLaneMs: held };
   if (delay === undefined)
     return {
       kind: "failed",
@@ -60,10 +62,9 @@ export function decide(
       errorCode: exchange.errorCode!,
       error: exchange.error!,
       breakable,
+      ...hold,
     };
-  const held = retryAfter(result.error, longestDelay(policy));
-  if (held === undefined) return { kind: "retry", exchange, delayMs: delay, breakable };
-  return { kind: "retry", exchange, delayMs: Math.max(delay, held), holdLaneMs: held, breakable };
+  return { kind: "retry", exchange, delayMs: Math.max(delay, held ?? 0), breakable, ...hold };
 }
 
 /** What says that the receiver is in trouble, whatever it was sent: no answer at all, 429, 5xx. */
@@ -94,7 +95,8 @@ function wasStopped(error: unknown, aborted: boolean): boolean {
 /** Milliseconds of a Retry-After, at most `cap`; undefined when there is none or it makes no sense. */
 function retryAfter(error: unknown, cap: number): number | undefined {
   const asked = error instanceof DeliveryError ? error.details.retryAfterMs : undefined;
-  return asked !== undefined && asked > 0 ? Math.ceil(Math.min(asked, cap)) : undefined;
+  const held = Math.ceil(Math.min(asked ?? 0, cap));
+  return held > 0 ? held : undefined;
 }
 
 // biome-ignore lint/suspicious/noConfusingVoidType: what a sender resolves with

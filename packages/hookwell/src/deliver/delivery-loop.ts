@@ -8,7 +8,7 @@ import type { Timers } from "../model/timers.ts";
 import type { Sender } from "../send/sender.ts";
 import type { OutboxStore, RecordResult } from "../store/contract.ts";
 import { type Decision, decide, decideBeforeSend, type SendResult, withUsable } from "./decide.ts";
-import { callFailureHook, type FailureHook } from "./failure-hook.ts";
+import { type FailureHook, reportFailed } from "./failure-hook.ts";
 import { LaneRooms, type LaneSignal } from "./lane-rooms.ts";
 import { type Entry, momentOf, OutcomeBuffer } from "./outcome-buffer.ts";
 import { StoreHealth } from "./store-health.ts";
@@ -135,6 +135,11 @@ export class DeliveryLoop {
     return this.#sends.size;
   }
 
+  /** Nothing is in flight, and every outcome is recorded or given up: the next claim sees all that is due. */
+  get idle(): boolean {
+    return this.#sends.size === 0 && this.#outcomes.empty;
+  }
+
   /**
    * Claims for the free slots, at most `max` rows, and begins to send. `again`: slots are left and more is due.
    * Rejects when the claim fails. One call at a time.
@@ -147,7 +152,7 @@ export class DeliveryLoop {
     const leaseEnds = monotonic() + leaseMs;
     this.#claiming = true;
     try {
-      const { deliveries, cursor, againInMs } = await store.claim({
+      const { deliveries, failed, cursor, againInMs } = await store.claim({
         now: virtualTime ? clock() : null,
         limit,
         leaseMs,
@@ -156,8 +161,13 @@ export class DeliveryLoop {
         ...(this.#cursor === undefined ? {} : { cursor: this.#cursor }),
       });
       this.#cursor = cursor || this.#cursor;
-      for (const delivery of deliveries) this.#begin(delivery, leaseEnds);
-      this.#full = deliveries.length >= limit;
+      for (const delivery of failed) {
+        this.counts.failed++;
+        reportFailed(delivery, "unreadable", this.#config);
+      }
+      const unsent =
+        deliveries.filter((delivery) => !this.#begin(delivery, leaseEnds)).length + failed.length;
+      this.#full = deliveries.length + failed.length >= limit;
       this.#rooms.claimed(
         deliveries.map((delivery) => delivery.subscriptionId),
         rooms,
@@ -172,7 +182,8 @@ export class DeliveryLoop {
       if (againInMs !== undefined) this.#rateFreeAt = Math.min(this.#rateFreeAt, steady + againInMs);
       return {
         claimed: deliveries.length,
-        again: this.#full && this.#sends.size < maxInFlight,
+        // A row that ended without a send took its lane's room from the next one.
+        again: (this.#full || unsent > 0) && this.#sends.size < maxInFlight,
         ...(this.#rateFreeAt < Number.POSITIVE_INFINITY && { againInMs: this.#rateFreeAt - steady }),
       };
     } finally {
@@ -211,18 +222,19 @@ export class DeliveryLoop {
     this.#outcomes.giveUp();
   }
 
-  #begin(delivery: Delivery, leaseEnds: number): void {
+  /** False = the row is not sent, and fails. */
+  #begin(delivery: Delivery, leaseEnds: number): boolean {
     const { clock, monotonic, exchangeLimitMs, sender } = this.#config;
     const started = monotonic();
     if (this.#closing || leaseEnds - started < exchangeLimitMs) {
       this.#add(delivery, { kind: "released" }, leaseEnds);
-      return;
+      return true;
     }
     const policy = this.#config.policies?.get(delivery.type ?? "") ?? this.#config.policy;
     const lost = withUsable(policy, this.#warn, (usable) => decideBeforeSend(delivery, usable));
     if (lost) {
       this.#add(delivery, lost, leaseEnds);
-      return;
+      return false;
     }
     const send: Send = { delivery, policy, leaseEnds, startedAt: clock(), started, settled: false };
     this.#sends.add(send);
@@ -237,6 +249,7 @@ export class DeliveryLoop {
       (receipt) => this.#ended(send, { receipt }),
       (error: unknown) => this.#ended(send, { error, aborted: this.#abort.signal.aborted }),
     );
+    return true;
   }
 
   #ended(send: Send, result: SendResult): void {
@@ -283,7 +296,7 @@ export class DeliveryLoop {
   readonly #warn = (message: string): void => this.#config.observe("warning", { message });
 
   #recorded(entries: readonly Entry[], result: RecordResult): void {
-    const { observe, failureHook } = this.#config;
+    const { observe } = this.#config;
     const byId = new Map(entries.map((entry) => [entry.outcome.id, entry]));
     for (const { id, status, attempts } of result.recorded) {
       const entry = byId.get(id);
@@ -297,9 +310,8 @@ export class DeliveryLoop {
       } else if (status === "failed") {
         this.counts.failed++;
         const { errorCode, error } = failureOf(outcome);
-        observe("failed", { ...moment, errorCode, error });
         const { leaseToken: _token, leaseUntil: _until, ...delivery } = entry.delivery;
-        callFailureHook(failureHook, { ...delivery, status, attempts, lastError: error }, observe);
+        reportFailed({ ...delivery, status, attempts, lastError: error }, errorCode, this.#config);
         if (outcome.kind === "gone") {
           observe("subscriptionDisabled", { subscriptionId: delivery.subscriptionId, reason: "gone" });
           this.onGone();
@@ -320,7 +332,7 @@ export class DeliveryLoop {
 
 /** True when recording it holds the whole lane, so that nothing more of it may be sent until then. */
 function holdsLane(decision: Decision): boolean {
-  return decision.kind === "gone" || (decision.kind === "retry" && decision.holdLaneMs !== undefined);
+  return decision.kind === "gone" || ("holdLaneMs" in decision && decision.holdLaneMs !== undefined);
 }
 
 function signalOf(decision: Decision): LaneSignal {

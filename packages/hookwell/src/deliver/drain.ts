@@ -44,12 +44,14 @@ export async function drain(
       });
       const round = await config.dispatcher?.dispatchOnce();
       dispatched += round?.dispatched ?? 0;
+      // Slots that sends free while a claim is under way are not in it: only a claim that had them all is the last.
+      const wasIdle = loop.idle;
       const { claimed, again } = late ? nothing : await loop.claimOnce(max - loop.counts.claimed);
       if (again || round?.again) continue;
       if (loop.inFlight > 0) await Promise.race([wanted, loop.settled(), deadline]);
       else {
         await Promise.race([loop.settled(), deadline]);
-        if (claimed === 0 && !round?.taken) break;
+        if (wasIdle && claimed === 0 && !round?.taken) break;
       }
       if (loop.counts.claimed >= max && loop.inFlight === 0) break;
     }

@@ -91,7 +91,8 @@ export interface DeliveryDetail extends DeliveryRecord {
  * - `delivered`: 2xx.
  * - `retry`: due again `delayMs` after the store's now; `holdLaneMs` keeps the whole lane back that long (Retry-After).
  * - `failed`: final. Without `exchange` nothing was sent (worker lost during an earlier attempt) and the send
- *   that the claim counted is taken back.
+ *   that the claim counted is taken back. `holdLaneMs` as for `retry`: the receiver asked for quiet, whichever row
+ *   it answered.
  * - `gone`: 410: failed, the subscription disabled as gone and its lane held, in one transaction.
  * - `released`: given back unsent; the claim's attempt is taken back and the row is due as before.
  * `breakable`: the failure counts towards the circuit breaker (network, time-out, 429, 5xx).
@@ -111,6 +112,7 @@ export type Outcome = { readonly id: string; readonly leaseToken: string } & (
       readonly reason: string;
       readonly errorCode: string;
       readonly error: string;
+      readonly holdLaneMs?: number;
       readonly breakable?: boolean;
     }
   | { readonly kind: "gone"; readonly exchange: Exchange }

@@ -137,7 +137,8 @@ const table = {
     name: "HOOKWELL_ENCRYPTION_KEYS",
     meaning:
       "Keys that seal signing secrets and custom headers, newest first, each as `id:key`. Make one with `hookwell keys generate`.",
-    default: "SQLite: made beside the database; PostgreSQL: required",
+    default:
+      "SQLite: made beside the database; PostgreSQL: required (`npm start` makes one in HOOKWELL_DATA_DIR)",
     unit: "id:base64 of 32 bytes, joined by commas",
     readBy: ["serve", "worker", "npm start"],
     secret: true,

@@ -61,6 +61,11 @@ export interface ClaimRequest {
 
 export interface ClaimResult {
   readonly deliveries: readonly Delivery[];
+  /**
+   * Rows that failed in this claim, unsent, because their body or endpoint version is missing or damaged; for the
+   * failure hook. What could not be read of them is empty.
+   */
+  readonly failed: readonly Delivery[];
   readonly cursor: string;
   /** Milliseconds until a lane that this claim left at its rate limit may send again: the soonest of them. */
   readonly againInMs?: number;
@@ -233,7 +238,8 @@ export interface OutboxStore extends ReferenceStore {
    * most its room for each lane, until the limit or nothing is due. A row is due at its next attempt; a claimed
    * one when its lease ends. A claim sets a new token, leaseUntil = now + leaseMs, attempts + 1.
    * Bodies, endpoint and subscription are read after the claim is committed (the last look): rows of a
-   * subscription that is no longer active are given back and left out. The cursor is the lane of the last row.
+   * subscription that is no longer active are given back and left out, those that cannot be read fail. The cursor
+   * is the lane of the last row.
    * Over all replicas: a lane gives no more than its `max_in_flight` has free and its `rate_limit` allows now, and
    * one whose circuit is open only its oldest due row, when a probe is due and none is in flight.
    */

@@ -61,7 +61,8 @@ describe.each(kinds)("on $name", (kind) => {
 
   test("field-faults C3: rows whose lease ran down before the send are given back unsent, not sent late", async () => {
     await world.subscribe("sub_a");
-    await world.capture({ id: "evt_1" }, { id: "evt_2" });
+    await world.subscribe("sub_b");
+    await world.capture({ id: "evt_1" });
     await world.dispatcher().dispatchOnce();
     let stall = 15_001;
     const store = failing(world.store, {
@@ -86,11 +87,12 @@ describe.each(kinds)("on $name", (kind) => {
   });
 
   test("field-faults C4: what was cancelled in flight stays cancelled, whatever the answer", async () => {
-    await world.subscribe("sub_a");
-    await world.capture({ id: "evt_ok" }, { id: "evt_bad" });
-    const sender = new FakeSender(world.time, async ({ eventId }) => {
+    await world.subscribe("sub_ok");
+    await world.subscribe("sub_bad");
+    await world.capture({ id: "evt_1" });
+    const sender = new FakeSender(world.time, async ({ subscriptionId }) => {
       await world.time.sleep(5_000);
-      return eventId === "evt_ok" ? 200 : 503;
+      return subscriptionId === "sub_ok" ? 200 : 503;
     });
     world.start(sender);
     await world.advance(1_000);

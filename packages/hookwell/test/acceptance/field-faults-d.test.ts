@@ -146,7 +146,11 @@ describe.each(kinds)("on $name", (kind) => {
         `UPDATE ${table("endpoint")} SET sealed = 'v1.k1.nonsense' WHERE subscription_id = 'sub_broken'`,
       );
       const sender = new FakeSender(world.time);
-      world.start(sender, { store: await world.again() });
+      const abandoned: Delivery[] = [];
+      world.start(sender, {
+        store: await world.again(),
+        failureHook: (delivery) => abandoned.push(delivery),
+      });
       await world.advance(3_000);
       expect(sender.to("sub_a").length).toBe(58);
       await world.later(200_000);
@@ -160,9 +164,38 @@ describe.each(kinds)("on $name", (kind) => {
       }
       const failed = await world.store.listDeliveries({ status: "failed" }, { limit: 100 });
       expect(failed.items.map(({ errorCode }) => errorCode)).toEqual(Array(62).fill("unreadable"));
+      // Each is reported once, with what could be read of it.
+      expect(new Set(abandoned.map(({ id }) => id))).toEqual(new Set(failed.items.map(({ id }) => id)));
+      expect(abandoned.length).toBe(62);
+      for (const delivery of abandoned)
+        expect(delivery).toMatchObject({
+          status: "failed",
+          attempts: 0,
+          url: "",
+          lastError: expect.stringContaining("damaged"),
+        });
+      expect(world.observed.of("failed").map(({ errorCode }) => errorCode)).toEqual(
+        Array(62).fill("unreadable"),
+      );
       expect(sender.sent.length).toBe(58);
     },
   );
+
+  sqlTest("field-faults D4: a damaged row that was held too long is reported as well", async () => {
+    await world.subscribe("sub_a");
+    await world.capture({ id: "evt_1" });
+    await world.dispatcher().dispatchOnce();
+    await world.store.setSubscriptionStatus({ kind: "own" }, "sub_a", "disabled", "by_hand", {});
+    await world.sql(`DELETE FROM ${tables[kind.name]!("body")}`);
+    const kept = { deliveredMs: 1e9, failedMs: 1e9, eventsMs: 1e9, heldMs: 60_000 };
+    const abandoned: string[] = [];
+    world.start(new FakeSender(world.time), {
+      retention: kept,
+      failureHook: ({ eventId, status }) => abandoned.push(`${eventId} ${status}`),
+    });
+    await world.later(200_000);
+    expect(abandoned).toEqual(["evt_1 failed"]);
+  });
 
   sqlTest(
     "field-faults D4: a process that lacks a newer key says so, and spends no attempt that another one could use",
@@ -375,19 +408,41 @@ describe.each(kinds)("on $name", (kind) => {
       await world.advance(3_000);
       expect(sender.to("sub_busy").length).toBe(8);
     });
+
+    test("field-faults D9: the lane waits as well when it was the answer to a last attempt", async () => {
+      await world.subscribe("sub_busy");
+      const sender = new FakeSender(world.time, ({ eventId }) =>
+        eventId === "evt_1" ? { status: 429, retryAfterMs: 25_000 } : 200,
+      );
+      world.start(sender, { policy: { maxAttempts: 1, maxDelay: 20_000 } });
+      await world.capture({ id: "evt_1" });
+      await world.advance(1_000);
+      expect(await statuses()).toEqual(["failed"]);
+      await world.capture({ id: "evt_2" });
+      // The longest delay of the policy bounds it.
+      await world.advance(18_900);
+      expect(sender.sent.length).toBe(1);
+      await world.advance(2_400);
+      expect(sender.sent.length).toBe(2);
+    });
   });
 
   describe("field-faults D12: shutdown", () => {
     test("field-faults D12: what is under way ends within the grace period, what waits stays pending, all arrive", async () => {
       for (const id of names(0, 10, "sub_")) await world.subscribe(id);
-      await world.capture(...names(0, 30).map((id) => ({ id })));
-      // Two endpoints never answer, the others after a second.
-      const sender = new FakeSender(world.time, async ({ subscriptionId }) => {
+      // Once all have answered, two endpoints never do, the others after a second.
+      const sender = new FakeSender(world.time, async ({ subscriptionId, eventId }) => {
+        if (eventId === "evt_warm") return 200;
         if (subscriptionId <= "sub_0001") return "hang";
         await world.time.sleep(1_000);
         return 200;
       });
       const first = world.start(sender);
+      await world.capture({ id: "evt_warm" });
+      await world.advance(1_500);
+      expect(sender.sent.splice(0).length).toBe(10);
+      await world.capture(...names(0, 30).map((id) => ({ id })));
+      first.wake();
       await world.advance(500);
       expect(sender.inFlight).toBe(40);
       const stopped = first.stop({ graceMs: 2_000 });
@@ -398,7 +453,7 @@ describe.each(kinds)("on $name", (kind) => {
       expect(sender.inFlight).toBe(0);
       expect(world.time.sleeping).toBe(0);
       expect(sender.sent.length).toBe(40);
-      expect((await world.deliveries({ status: "delivered" })).length).toBe(32);
+      expect((await world.deliveries({ status: "delivered" })).length).toBe(10 + 32);
       // The eight were given back: nothing is leased, no attempt is spent.
       const all = await world.store.claim({ now: world.time.clock(), limit: 1_000, leaseMs: 1 });
       expect(all.deliveries.length).toBe(300 - 32);

@@ -62,30 +62,6 @@ describe("field-faults E2: every 2xx is a success", () => {
   });
 });
 
-test("field-faults E3: 410 ends the delivery and disables the subscription; what waited is never sent", async () => {
-  await using receiver = await startReceiver({ respond: answers({ status: 410, body: "moved away" }) });
-  const store = new MemoryOutbox();
-  const hooks = createHookwell({ store, project: "live", network: loopback, logger: quiet });
-  const { id } = await hooks.subscriptions.create({ url: receiver.url });
-  for (let index = 0; index < 20; index++) await hooks.emit("order.paid", { index }, { tx: "own" });
-  await hooks.drain({ deadlineMs: 10_000, max: 1 });
-  expect(receiver.requests).toHaveLength(1);
-  await expect(hooks.subscriptions.get(id)).resolves.toMatchObject({
-    status: "disabled",
-    statusReason: "gone",
-  });
-  await hooks.emit("order.paid", { index: 21 }, { tx: "own" });
-  await hooks.drain({ deadlineMs: 10_000 });
-  expect(receiver.requests).toHaveLength(1);
-  await store.maintain(null, 1000, null);
-  const { items } = await hooks.deliveries.list({ subscriptionId: id }, { limit: 100 });
-  expect(items).toHaveLength(20);
-  const [failed, ...more] = items.filter((delivery) => delivery.status === "failed");
-  expect([failed?.errorCode, more]).toEqual(["http_410", []]);
-  expect(items.filter((delivery) => delivery.status === "cancelled")).toHaveLength(19);
-  await hooks.close();
-});
-
 describe("field-faults E4: every way to hang ends at the limit", () => {
   test("field-faults E4: a receiver that accepts and never answers", async () => {
     await using receiver = await startReceiver({ respond: () => "hang" });

@@ -1,5 +1,6 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { fileURLToPath } from "node:url";
+import { compileCache } from "../support/compile-cache.ts";
 
 const main = fileURLToPath(new URL("../../src/cli/main.ts", import.meta.url));
 
@@ -98,5 +99,5 @@ export async function run(args: readonly string[], options: CliOptions = {}): Pr
 /** The variables of this machine must not reach the tests. */
 function cleanEnvironment(more: Readonly<Record<string, string>> = {}): NodeJS.ProcessEnv {
   const { PATH, HOME, TMPDIR } = process.env;
-  return { PATH, HOME, TMPDIR, NO_COLOR: "1", ...more };
+  return { PATH, HOME, TMPDIR, NO_COLOR: "1", NODE_COMPILE_CACHE: compileCache, ...more };
 }

@@ -61,12 +61,7 @@ export class PostgresHarness implements StoreHarness {
 
   async start(): Promise<void> {
     this.#database = await freshPostgres();
-    this.#pool = new pg.Pool({
-      connectionString: this.#database.url,
-      max: 20,
-      // Nothing here crashes the server, so commits need not wait for the disk.
-      options: "-c synchronous_commit=off",
-    });
+    this.#pool = new pg.Pool({ connectionString: this.#database.url, max: 20 });
   }
 
   async stop(): Promise<void> {

@@ -1,6 +1,4 @@
 import { spawn } from "node:child_process";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { fileURLToPath } from "node:url";
 import { createHookwell } from "hookwell";
@@ -9,11 +7,11 @@ import { sqliteStore } from "hookwell/sqlite";
 import { startReceiver } from "hookwell/testing";
 import pg from "pg";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { compileCache } from "../support/compile-cache.ts";
 import { freshPostgres, freshSqlite } from "../support/databases.ts";
 import { type CrashOrder, crashPoints } from "./order.ts";
 
 const rounds = 20;
-const compileCache = join(tmpdir(), "hookwell-crash-compile-cache");
 const child = fileURLToPath(new URL("child.ts", import.meta.url));
 const keys = `k1:${Buffer.alloc(32, 7).toString("base64")}`;
 const network = { allow: ["127.0.0.0/8"], http: true };

@@ -30,11 +30,14 @@ describe("claiming", () => {
     });
     world.start(sender, { store, maxInFlight: 50 });
     await world.advance(15);
+    // One for each lane of which nothing is known.
+    expect(sender.inFlight).toBe(30);
+    await world.advance(20);
     expect(sender.inFlight).toBe(50);
     await world.advance(600);
     expect(sender.mostInFlight).toBe(50);
     expect(sender.sent.length).toBe(1_200);
-    // 24 full laps of 20 ms, and what it takes to notice that slots are free.
+    // 25 laps of 20 ms, and what it takes to notice that slots are free.
     expect(
       Math.max(...sender.sent.map(({ at }) => at.getTime())) - Date.parse("2026-03-01T09:00:00Z"),
     ).toBeLessThan(600);
@@ -51,6 +54,8 @@ describe("claiming", () => {
     });
     world.start(sender);
     await world.advance(50);
+    expect(sender.inFlight).toBe(1);
+    await world.advance(100);
     expect(sender.inFlight).toBe(4);
     await world.advance(2_000);
     expect(sender.mostInFlight).toBe(32);

@@ -84,6 +84,49 @@ describe.each(kinds)("on $name", (kind) => {
     expect(sender.sent.length).toBe(7);
   });
 
+  test("sends that end while a claim without room is under way do not end it early", async () => {
+    await world.capture(...names(0, 130).map((id) => ({ id })));
+    const waiting: (() => void)[] = [];
+    let held = true;
+    const sender = new FakeSender(world.time, async () => {
+      if (held) await new Promise<void>((resolve) => waiting.push(resolve));
+      return 200;
+    });
+    const endSends = async (): Promise<void> => {
+      for (const end of waiting.splice(0)) end();
+      while (sender.inFlight > 0) await new Promise(setImmediate);
+    };
+    let rounds = 0;
+    const dispatcher = world.dispatcher();
+    const dispatchOnce = async () => {
+      const round = await dispatcher.dispatchOnce();
+      if (++rounds === 2) await endSends();
+      return round;
+    };
+    let claimed = -1;
+    const store = failing(world.store, {
+      claim: async (request) => {
+        const isFull = rounds === 3 && sender.inFlight > 0;
+        const result = await world.store.claim(request);
+        if (!isFull) return result;
+        claimed = result.deliveries.length;
+        held = false;
+        await endSends();
+        return result;
+      },
+    });
+    const drained = drain(
+      { ...world.parts(sender), store, dispatcher: { dispatchOnce } },
+      { deadlineMs: 10_000 },
+    );
+    while (held) await new Promise(setImmediate);
+    await world.advance(500);
+    const result = await drained;
+    expect(claimed).toBe(0);
+    expect(result.delivered).toBe(260);
+    expect(result.remaining).toEqual({ pending: 0, newEvents: 0 });
+  });
+
   test("a store that fails ends it with that error, after the rows were given back", async () => {
     await world.capture(...names(0, 5).map((id) => ({ id })));
     let claims = 0;
@@ -104,7 +147,7 @@ describe.each(kinds)("on $name", (kind) => {
     await world.advance(1_000);
     expect(await drained).toBe("the database went away");
     expect(world.time.sleeping).toBe(0);
-    expect((await world.deliveries({ status: "delivered" })).length).toBe(8);
-    expect(await claimable()).toBe(2);
+    expect((await world.deliveries({ status: "delivered" })).length).toBe(2);
+    expect(await claimable()).toBe(8);
   });
 });

@@ -6,19 +6,30 @@ import { expect, test } from "vitest";
 const root = fileURLToPath(new URL("../../../../", import.meta.url));
 const read = (path: string) => readFileSync(join(root, path), "utf8");
 const pages = ["README.md", ...readdirSync(join(root, "docs/guides")).map((name) => `docs/guides/${name}`)];
-const programs = readdirSync(join(root, "examples"))
-  .filter((name) => name.endsWith(".ts"))
-  .map((name) => read(`examples/${name}`));
+const sources = (directory: string): string[] =>
+  readdirSync(join(root, directory), { recursive: true, encoding: "utf8" })
+    .filter((name) => name.endsWith(".ts"))
+    .map((name) => read(join(directory, name)));
+const programs = [...sources("examples"), ...sources("apps/appointments/src")];
 
-test.each(pages)("every TypeScript block of %s stands, word for word, in a program of examples/", (page) => {
-  for (const [, block] of read(page).matchAll(/```ts\n([\s\S]*?)```/g))
-    expect(programs.some((program) => program.includes(block!)), `this block of ${page}:\n${block}`).toBe(true);
-});
+test.each(pages)(
+  "every TypeScript block of %s stands, word for word, in examples/ or the reference application",
+  (page) => {
+    for (const [, block] of read(page).matchAll(/```ts\n([\s\S]*?)```/g))
+      expect(
+        programs.some((program) => program.includes(block!)),
+        `this block of ${page}:\n${block}`,
+      ).toBe(true);
+  },
+);
 
 test("pages only link to files that exist", () => {
   for (const page of pages)
     for (const [, target] of read(page).matchAll(/\]\((?!https?:|#)([^)#]+)/g))
-      expect(() => readdirOrRead(join(root, page, "..", target!)), `${page} links to ${target}`).not.toThrow();
+      expect(
+        () => readdirOrRead(join(root, page, "..", target!)),
+        `${page} links to ${target}`,
+      ).not.toThrow();
 });
 
 function readdirOrRead(path: string): void {

@@ -95,6 +95,38 @@ test("a statement is sent without session state, so that a pooler in transaction
   }
 });
 
+test("field-faults D2: a connection that is lost inside a transaction fails that call, not the process", async () => {
+  const pool = database.pool({ max: 1 });
+  const admin = database.pool({ max: 1 });
+  const store = await database.store({
+    pool: {
+      query: (text, values) => pool.query(text, values),
+      async connect() {
+        const client = await pool.connect();
+        const { rows } = await client.query("SELECT pg_backend_pid() AS pid");
+        return {
+          async query(text, values) {
+            const result = await client.query(text, values);
+            // Between two statements of a transaction nobody waits for an answer that could say it.
+            const ended = new Promise((resolve) => client.once("end", resolve));
+            await admin.query("SELECT pg_terminate_backend($1)", [rows[0].pid]);
+            await ended;
+            return result;
+          },
+          release: (error) => client.release(error),
+          on: (event, listener) => client.on(event, listener),
+          off: (event, listener) => client.off(event, listener),
+        };
+      },
+    },
+    migrate: false,
+  });
+  const refused = store.createSubscription(own, subscriptionInput("sub_lost", { projectId: "lost" }));
+  await expect(refused).rejects.toBeInstanceOf(StorageError);
+  expect(pool.totalCount).toBe(0);
+  expect(await store.getSubscription("sub_lost", {})).toBeUndefined();
+});
+
 test("a server that is away is a StorageError with the cause, and the store works again when it is back", async () => {
   const gone = new pg.Pool({ connectionString: "postgres://nobody:secretword@127.0.0.1:1/none", max: 1 });
   const store = database.unopened({ pool: gone, migrate: false });

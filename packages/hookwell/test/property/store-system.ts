@@ -197,7 +197,9 @@ export class StoreSystem {
   }
 
   async #capture({ events, within }: Call<"capture">): Promise<unknown> {
-    const inputs = events.map((event) => this.#input(event));
+    // How a type fans out is set once: a deploy may change it between two calls, nothing changes it inside one.
+    const emitOf = (number: number): boolean => events.find(({ event }) => event === number)!.emit;
+    const inputs = events.map(({ event, content }) => this.#input({ event, content, emit: emitOf(event) }));
     const result = await this.#captureWithin(inputs, within);
     if (result === "rolled back") return result;
     // Rows that capture made may be claimed from now on, and must be from the dispatch on: the stores are only
@@ -208,6 +210,8 @@ export class StoreSystem {
       if ((await this.#store.getEvent(key.id, key))?.fannedOut)
         fanned.push({ ...key, bodies: [], deliveries: [] });
     await this.#store.dispatch(fanned, null);
+    // The same with rows that a repeated emit added: the next claim finds them, whatever it takes.
+    if (keys.length > 0) await this.#store.claim({ now: null, limit: 1, leaseMs: 1_000, room: 0 });
     const { items } = await this.#store.listDeliveries({}, { limit: 100 });
     for (const { id } of items) if (!this.#rows.includes(id)) this.#rows.push(id);
     return result;
@@ -326,7 +330,14 @@ export class StoreSystem {
           breakable: given.breakable,
         };
       case "failed":
-        return { ...proof, kind: "failed", exchange, ...error, breakable: given.breakable };
+        return {
+          ...proof,
+          kind: "failed",
+          exchange,
+          ...error,
+          holdLaneMs: given.hold,
+          breakable: given.breakable,
+        };
       case "lost":
         return { ...proof, kind: "failed", ...error };
       case "gone":

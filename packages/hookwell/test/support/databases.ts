@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync } from "node:fs";
+import { mkdtempSync, rmSync, statfsSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import pg from "pg";
@@ -19,11 +19,43 @@ export async function freshPostgres(): Promise<{ url: string; drop: () => Promis
   await run(`CREATE DATABASE ${name}`);
   const url = new URL(admin);
   url.pathname = `/${name}`;
-  return { url: url.toString(), drop: () => run(`DROP DATABASE IF EXISTS ${name} WITH (FORCE)`) };
+  const drop = async (): Promise<void> => {
+    await run(leaving(name));
+    await run(`DROP DATABASE IF EXISTS ${name} WITH (FORCE)`);
+  };
+  return { url: url.toString(), drop };
+}
+
+/**
+ * Waits until nobody is connected: `pool.end()` resolves before its connections are closed, and one that is killed
+ * on its way out would tell of it when nobody listens any more. At most a second, for children that were killed.
+ */
+function leaving(name: string): string {
+  return `DO $$ BEGIN
+    FOR look IN 1..200 LOOP
+      EXIT WHEN NOT EXISTS (SELECT FROM pg_stat_activity WHERE datname = '${name}');
+      PERFORM pg_sleep(0.005), pg_stat_clear_snapshot();
+    END LOOP;
+  END $$`;
+}
+
+/**
+ * Where SQLite files of tests live: in memory where the system offers that, because thousands of commits that each
+ * wait for the disk are most of what the tests would do. A process that is killed loses nothing there either.
+ */
+function sqliteHome(): string {
+  try {
+    const { bavail, bsize } = statfsSync("/dev/shm");
+    // A container may have very little of it, and the tests of large databases need some.
+    if (bavail * bsize > 2 ** 30) return "/dev/shm";
+  } catch {
+    // Not on this system.
+  }
+  return tmpdir();
 }
 
 /** A path for a new SQLite file in a directory of its own, and a function that removes it. */
 export function freshSqlite(): { path: string; drop: () => void } {
-  const directory = mkdtempSync(join(tmpdir(), "hookwell-sqlite-"));
+  const directory = mkdtempSync(join(sqliteHome(), "hookwell-sqlite-"));
   return { path: join(directory, "app.db"), drop: () => rmSync(directory, { recursive: true, force: true }) };
 }

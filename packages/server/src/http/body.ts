@@ -106,8 +106,8 @@ export function problemsOfIssues(
       }));
     // Of the shapes a value may have, the one that it resembles says what is wrong with it.
     const branches = issue.code === "invalid_union" ? (issue.errors ?? []) : [];
-    const nearest =
-      branches.find((branch) => !branch.some((inner) => inner.path.length === 0)) ?? branches[0];
+    const isOther = (inner: SchemaIssue): boolean => inner.path.length === 0 && inner.code === "invalid_type";
+    const nearest = branches.find((branch) => !branch.some(isOther)) ?? branches[0];
     if (nearest && nearest.length > 0) return problemsOfIssues(nearest, path);
     return [{ pointer: pointerTo(path), message: issue.message }];
   });

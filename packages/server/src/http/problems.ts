@@ -107,20 +107,21 @@ const statusByCode = new Map<new (...given: never[]) => HookwellError, number>([
   [ConfigurationError, 500],
 ]);
 
+const insideFault = "Something went wrong inside the server. Its log has the cause under the request id.";
+const notUsable =
+  "The database, its schema or the encryption key cannot be used now. The log of the server has the cause under the request id.";
+
 /** The problem that an error thrown by the library, or by anything, is to the caller of the API. */
 export function toProblem(error: unknown): ProblemError {
   if (error instanceof ProblemError) return error;
-  if (!isHookwellError(error))
-    return apiProblem(
-      "internal",
-      "Something went wrong inside the server. Its log has the cause under the request id.",
-      { cause: error },
-    );
+  if (!isHookwellError(error)) return apiProblem("internal", insideFault, { cause: error });
   const status = [...statusByCode].find(([kind]) => error instanceof kind)?.[1] ?? 500;
   const inList = error.index === undefined ? "" : `/${error.index}`;
   const problems = problemsOf(error).map(({ pointer, message }) => ({ pointer: inList + pointer, message }));
   if (error instanceof ValidationError) return invalidRequest(problems, error.code);
-  return new ProblemError(status, error.code, error.message, { problems, cause: error });
+  // Words of the inside name hosts, databases and roles, and may come before anybody has shown a key.
+  const detail = status < 500 ? error.message : status === 503 ? notUsable : insideFault;
+  return new ProblemError(status, error.code, detail, { problems, cause: error });
 }
 
 function problemsOf(error: HookwellError): readonly Problem[] {

@@ -93,7 +93,16 @@ export function eventToJson(record: EventRecord & { readonly outcome: EventOutco
     captured_at: record.capturedAt.toISOString(),
     state: record.state,
     outcome: record.outcome,
-    error: record.error ?? null,
-    data: parseJson(record.data),
+    error: record.error ?? record.damage ?? null,
+    data: dataOf(record),
   };
+}
+
+/** A row that was damaged in the database must still be seen, whatever of it can be read: then its text. */
+function dataOf({ data }: EventRecord): z.input<typeof anyJson> {
+  try {
+    return parseJson(data);
+  } catch {
+    return data;
+  }
 }

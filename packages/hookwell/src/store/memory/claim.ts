@@ -25,6 +25,8 @@ export function claim(state: MemoryState, request: ClaimRequest, now: number): C
   const againInMs = spend(state, rows, now + request.leaseMs, now);
   return {
     deliveries,
+    // Nobody damages rows behind the back of this store.
+    failed: [],
     cursor: rows.at(-1)?.subscriptionId ?? request.cursor ?? "",
     ...(againInMs !== undefined && { againInMs }),
   };

@@ -51,7 +51,8 @@ export function record(
 
 function isRecordable(outcome: Outcome): boolean {
   const numbers: (number | undefined)[] = [];
-  if (outcome.kind === "retry") numbers.push(outcome.delayMs, outcome.holdLaneMs);
+  if (outcome.kind === "retry") numbers.push(outcome.delayMs);
+  if ("holdLaneMs" in outcome) numbers.push(outcome.holdLaneMs);
   const exchange = "exchange" in outcome ? outcome.exchange : undefined;
   if (exchange) numbers.push(exchange.durationMs, exchange.statusCode, exchange.startedAt.getTime());
   return numbers.every((number) => number === undefined || Number.isFinite(number));
@@ -60,7 +61,7 @@ function isRecordable(outcome: Outcome): boolean {
 function apply(state: MemoryState, row: DeliveryRow, outcome: Outcome, now: number): DeliveryRow {
   const next = endOfClaim(state, row, outcome, now);
   state.putDelivery(next);
-  if (outcome.kind === "retry" && outcome.holdLaneMs !== undefined) {
+  if ("holdLaneMs" in outcome && outcome.holdLaneMs !== undefined) {
     const until = now + Math.round(outcome.holdLaneMs);
     const lane = state.lane(row.subscriptionId);
     state.lanes.set(row.subscriptionId, { ...lane, holdUntil: Math.max(until, lane.holdUntil) });

@@ -46,6 +46,7 @@ export class Database {
   async transaction<T>(work: (run: Run) => Promise<T>): Promise<T> {
     return await this.#again(async () => {
       const client = await this.#pool.connect();
+      client.on?.("error", heard);
       let broken: Error | undefined;
       try {
         await client.query("BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE");
@@ -56,6 +57,7 @@ export class Database {
         broken = await rollback(client);
         throw error;
       } finally {
+        client.off?.("error", heard);
         client.release(broken);
       }
     });
@@ -96,6 +98,12 @@ export class Database {
     }
   }
 }
+
+/**
+ * A client that is checked out tells of its lost connection by an event that ends the process when nobody listens.
+ * Nothing is swallowed: its next statement is refused.
+ */
+function heard(): void {}
 
 /** An error means that the connection must not be used again. */
 async function rollback(client: PgClient): Promise<Error | undefined> {

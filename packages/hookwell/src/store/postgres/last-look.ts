@@ -1,28 +1,14 @@
 import type { Delivery, Outcome } from "../../model/delivery.ts";
 import { EncryptionKeyError } from "../../model/errors.ts";
 import type { Logger } from "../../model/observe.ts";
+import type { ClaimResult } from "../contract.ts";
 import type { Database } from "./database.ts";
 import type { EndpointBook } from "./endpoints.ts";
 import { type Loaded, loadDeliveries } from "./loading.ts";
 import { recordOutcomes } from "./record.ts";
 
-/** How a claimed row ends that is not sent. */
-type Unsent =
-  | { readonly kind: "released" }
-  | {
-      readonly kind: "failed";
-      readonly reason: string;
-      readonly errorCode: string;
-      readonly error: string;
-    };
-
 const damaged = "The stored body or endpoint version of this delivery is missing or damaged.";
-const unreadable: Unsent = {
-  kind: "failed",
-  reason: "unreadable",
-  errorCode: "unreadable",
-  error: damaged,
-};
+const cause = { reason: "unreadable", errorCode: "unreadable", error: damaged } as const;
 
 /**
  * What was claimed, read after the claim was committed. Rows whose subscription was stopped are given back, and
@@ -34,32 +20,40 @@ export async function lastLook(
   rows: readonly { readonly id: string; readonly leaseToken: string }[],
   now: string | null,
   logger: Logger | undefined,
-): Promise<Delivery[]> {
+): Promise<Pick<ClaimResult, "deliveries" | "failed">> {
   const tokens = new Map(rows.map(({ id, leaseToken }) => [id, leaseToken]));
-  const giveUp = async (ids: readonly string[], how: Unsent): Promise<void> => {
-    if (ids.length === 0) return;
-    const outcomes = ids.map((id): Outcome => ({ ...how, id, leaseToken: tokens.get(id)! }));
-    await recordOutcomes(db, outcomes, now, logger);
-  };
+  const proof = (id: string) => ({ id, leaseToken: tokens.get(id)! });
   let loaded: Loaded[];
   try {
     loaded = await loadDeliveries(db, endpoints, [...tokens.keys()], now);
   } catch (error) {
     // A process without the key must not spend attempts that another one could use.
-    if (error instanceof EncryptionKeyError) await giveUp([...tokens.keys()], { kind: "released" });
+    if (error instanceof EncryptionKeyError) {
+      const released = [...tokens.keys()].map((id): Outcome => ({ ...proof(id), kind: "released" }));
+      await recordOutcomes(db, released, now, logger);
+    }
     throw error;
   }
-  // A row cancelled since the claim has lost its token.
-  const ours = loaded.filter(({ delivery }) => delivery.leaseToken === tokens.get(delivery.id));
-  const isStopped = ({ subscriptionStatus: status }: Loaded): boolean =>
-    status !== undefined && status !== "active";
-  await giveUp(
-    ours.filter(isStopped).map(({ delivery }) => delivery.id),
-    { kind: "released" },
-  );
-  const readable = new Set(loaded.map(({ delivery }) => delivery.id));
-  const lost = [...tokens.keys()].filter((id) => !readable.has(id));
-  for (const id of lost) logger?.error(`hookwell: delivery ${id} is not sent. ${damaged}`);
-  await giveUp(lost, unreadable);
-  return ours.filter((item) => !isStopped(item)).map(({ delivery }) => delivery);
+  const deliveries: Delivery[] = [];
+  const unreadable: Delivery[] = [];
+  const unsent: Outcome[] = [];
+  for (const { delivery, subscriptionStatus: status, unreadable: isLost } of loaded) {
+    const { id } = delivery;
+    // A row cancelled since the claim has lost its token.
+    if (delivery.leaseToken !== tokens.get(id)) continue;
+    if (status !== undefined && status !== "active") unsent.push({ ...proof(id), kind: "released" });
+    else if (isLost) {
+      logger?.error(`hookwell: delivery ${id} is not sent. ${damaged}`);
+      unreadable.push(delivery);
+      unsent.push({ ...proof(id), kind: "failed", ...cause });
+    } else deliveries.push(delivery);
+  }
+  if (unsent.length === 0) return { deliveries, failed: [] };
+  const { recorded } = await recordOutcomes(db, unsent, now, logger);
+  const counted = new Map(recorded.map((row) => [row.id, row]));
+  const failed = unreadable.flatMap(({ leaseToken: _token, leaseUntil: _until, ...row }) => {
+    const { status, attempts } = counted.get(row.id) ?? row;
+    return status === "failed" ? [{ ...row, status, attempts, lastError: damaged }] : [];
+  });
+  return { deliveries, failed };
 }

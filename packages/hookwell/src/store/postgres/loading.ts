@@ -9,6 +9,8 @@ import { bytes, date, defined, integer, nonEmpty, optionalDate, optionalText, te
 export interface Loaded {
   readonly delivery: Delivery;
   readonly subscriptionStatus?: string;
+  /** Its body or endpoint version is missing or damaged: what it would send, and where, is empty. */
+  readonly unreadable?: true;
 }
 
 // A body is sent once, however many of the deliveries share it.
@@ -39,7 +41,9 @@ LEFT JOIN LATERAL (
 ORDER BY d.ord`,
 );
 
-/** Deliveries by id, in the order asked for; what is not there, or lost its endpoint, is left out. */
+const nowhere: Endpoint = { id: "", url: "", headers: {}, secrets: [{ secret: "" }] };
+
+/** Deliveries by id, in the order asked for; what is not there is left out. */
 export async function loadDeliveries(
   db: Database,
   endpoints: EndpointBook,
@@ -61,11 +65,12 @@ export async function loadDeliveries(
     const body = bodies.get(key);
     const own = known.get(text(row, "endpoint_id"));
     const current = known.get(currentId(row));
-    if (!body || !own || !current) continue;
+    const whole = body && own && current && toDelivery(row, own, current, body.slice());
     loaded.push(
       defined<Loaded>({
-        delivery: toDelivery(row, own, current, body.slice()),
+        delivery: whole ?? { ...toDelivery(row, nowhere, nowhere, new Uint8Array()), secrets: [] },
         subscriptionStatus: optionalText(row, "subscription_status"),
+        unreadable: whole ? undefined : true,
       }),
     );
   }

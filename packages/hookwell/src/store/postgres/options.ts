@@ -13,6 +13,8 @@ export interface PgClient {
   query(text: string, values?: (string | null)[]): Promise<PgResult>;
   /** With an error the connection is closed instead of used again. */
   release(error?: Error | boolean): void;
+  on?(event: "error", listener: (error: Error) => void): unknown;
+  off?(event: "error", listener: (error: Error) => void): unknown;
 }
 
 /**

@@ -167,7 +167,7 @@ export class PostgresOutbox implements OutboxStore {
 
   async get(deliveryId: string): Promise<Delivery | undefined> {
     const [found] = await loadDeliveries(this.#db, this.#endpoints, [deliveryId], this.#now());
-    return found?.delivery;
+    return found?.unreadable ? undefined : found?.delivery;
   }
 
   // --- capture and dispatch ----------------------------------------------------------------------------------
@@ -210,14 +210,14 @@ export class PostgresOutbox implements OutboxStore {
 
   async claim(request: ClaimRequest): Promise<ClaimResult> {
     const claimed = await claimRows(this.#db, request);
-    const [deliveries] = await Promise.all([
+    const [{ deliveries, failed }] = await Promise.all([
       claimed.rows.length > 0
         ? lastLook(this.#db, this.#endpoints, claimed.rows, this.#now(request.now), this.#logger)
-        : [],
+        : { deliveries: [], failed: [] },
       claimed.empty.length > 0 ? this.#sleep(claimed.empty, claimed.now) : undefined,
     ]);
     const { cursor, againInMs } = claimed;
-    return { deliveries, cursor, ...(againInMs !== undefined && { againInMs }) };
+    return { deliveries, failed, cursor, ...(againInMs !== undefined && { againInMs }) };
   }
 
   async record(outcomes: readonly Outcome[], now: Now, policy: LanePolicy = {}): Promise<RecordResult> {

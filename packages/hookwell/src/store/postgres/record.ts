@@ -138,10 +138,8 @@ function outcomeJson(outcome: Outcome, ord: number) {
     kind: outcome.kind,
     sent: exchange !== undefined,
     breakable: "breakable" in outcome && outcome.breakable === true,
-    ...(outcome.kind === "retry" && {
-      delay_ms: whole(outcome.delayMs),
-      hold_ms: whole(outcome.holdLaneMs),
-    }),
+    ...(outcome.kind === "retry" && { delay_ms: whole(outcome.delayMs) }),
+    ...("holdLaneMs" in outcome && { hold_ms: whole(outcome.holdLaneMs) }),
     ...failure,
     ...(exchange && exchangeJson(exchange)),
   };

@@ -54,6 +54,13 @@ export function toDelivery(row: Row, own: Endpoint, current: Endpoint, now: numb
   });
 }
 
+const nowhere: Endpoint = { url: "", headers: {}, secrets: [{ secret: "" }] };
+
+/** A row whose body or endpoint version is missing or damaged: what it would send, and where, is empty. */
+export function toUnreadable(row: Row, now: number): Delivery {
+  return { ...toDelivery({ ...row, bytes: new Uint8Array() }, nowhere, nowhere, now), secrets: [] };
+}
+
 /** The columns {@link toDeliveryRecord} reads. */
 export const recordColumns = `d.id, d.project_id, d.event_id, d.subscription_id, d.endpoint_id, d.type, d.status,
   d.reason, d.attempts, d.round, d.error_code, d.last_error, d.next_attempt_at, d.created_at, d.updated_at,

@@ -1,9 +1,7 @@
-import { randomBytes } from "node:crypto";
-import { closeSync, fsyncSync, linkSync, openSync, readFileSync, unlinkSync, writeSync } from "node:fs";
-import { dirname } from "node:path";
 import type { Program } from "../../adapters/seam.ts";
 import { EncryptionKeyError } from "../../model/errors.ts";
 import type { Logger } from "../../model/observe.ts";
+import { keysOfFile, readKeyFile } from "../key-file.ts";
 import { generateKey, KeyRing } from "../sealing.ts";
 import { statement, text } from "./rows.ts";
 
@@ -49,67 +47,14 @@ export class Keys {
       this.#ring = KeyRing.parse(`k1:${generateKey()}`);
       return this.#ring;
     }
-    const stored = readIfThere(file);
-    if (stored !== undefined) return KeyRing.parse(stored);
-    if (inUse)
+    if (inUse && readKeyFile(file) === undefined)
       throw new EncryptionKeyError(
         `The database has sealed secrets, and neither HOOKWELL_ENCRYPTION_KEYS (encryptionKeys) nor the key file ${file} is there; restore the file or give the keys.`,
       );
-    if (makeKeyFile(file, `k1:${generateKey()}\n`))
-      this.#logger?.warn(
-        `No encryption key was given; one was made in ${file} (mode 0600). Back it up: without it the stored secrets cannot be read.`,
-      );
-    return KeyRing.parse(readIfThere(file) ?? "");
+    return KeyRing.parse(keysOfFile(file, this.#logger));
   }
 }
 
 function toChecks(rows: readonly Readonly<Record<string, unknown>>[]): Map<string, string> {
   return new Map(rows.map((row) => [text(row.key), text(row.value)]));
-}
-
-function readIfThere(file: string): string | undefined {
-  try {
-    return readFileSync(file, "utf8").trim();
-  } catch (error) {
-    if (error instanceof Error && "code" in error && error.code === "ENOENT") return undefined;
-    throw new EncryptionKeyError(`The key file ${file} cannot be read: ${(error as Error).message}`);
-  }
-}
-
-/** Makes the file whole and durable before anything is sealed with it; false when another process was first. */
-function makeKeyFile(file: string, content: string): boolean {
-  const draft = `${file}.${randomBytes(6).toString("hex")}`;
-  try {
-    const descriptor = openSync(draft, "wx", 0o600);
-    try {
-      writeSync(descriptor, content);
-      fsyncSync(descriptor);
-    } finally {
-      closeSync(descriptor);
-    }
-    try {
-      // A link, unlike a rename, never replaces a file that is there.
-      linkSync(draft, file);
-    } catch (error) {
-      if (error instanceof Error && "code" in error && error.code === "EEXIST") return false;
-      throw error;
-    } finally {
-      unlinkSync(draft);
-    }
-    syncDirectory(dirname(file));
-    return true;
-  } catch (error) {
-    throw new EncryptionKeyError(
-      `No encryption key was given, and none could be made in ${file} (${(error as Error).message}); make the directory writable, or give HOOKWELL_ENCRYPTION_KEYS (encryptionKeys).`,
-    );
-  }
-}
-
-function syncDirectory(directory: string): void {
-  const descriptor = openSync(directory, "r");
-  try {
-    fsyncSync(descriptor);
-  } finally {
-    closeSync(descriptor);
-  }
 }

@@ -3,7 +3,7 @@ import type { Delivery } from "../../model/delivery.ts";
 import { EncryptionKeyError, StorageError } from "../../model/errors.ts";
 import type { KeyRing } from "../sealing.ts";
 import type { Connection } from "./connection.ts";
-import { deliveryColumns, deliveryJoins, toDelivery } from "./delivery-rows.ts";
+import { deliveryColumns, deliveryJoins, toDelivery, toUnreadable } from "./delivery-rows.ts";
 import { type Endpoint, type EndpointCache, readEndpoint } from "./endpoints.ts";
 import { optionalText, text } from "./rows.ts";
 
@@ -27,7 +27,7 @@ export interface Look {
   /** Rows of subscriptions that are no longer active. */
   readonly inactive: readonly Claim[];
   /** Rows whose body or endpoint version is missing or damaged. */
-  readonly unreadable: readonly Claim[];
+  readonly unreadable: readonly Delivery[];
   /** An endpoint is sealed with a key that this process has not: nothing is sent, all are given back. */
   readonly missingKey?: EncryptionKeyError;
 }
@@ -42,7 +42,7 @@ export function lookAt(
 ): Look {
   const deliveries: Delivery[] = [];
   const inactive: Claim[] = [];
-  const unreadable: Claim[] = [];
+  const unreadable: Delivery[] = [];
   const claims: Claim[] = [];
   let missingKey: EncryptionKeyError | undefined;
   for (const row of connection.all(lookText, [JSON.stringify(ids)])) {
@@ -55,7 +55,7 @@ export function lookAt(
       try {
         const delivery = endpoints.delivery(row, now);
         if (delivery) deliveries.push(delivery);
-        else unreadable.push(claim);
+        else unreadable.push(toUnreadable(row, now));
       } catch (error) {
         if (!(error instanceof EncryptionKeyError)) throw error;
         missingKey = error;

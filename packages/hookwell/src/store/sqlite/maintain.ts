@@ -1,7 +1,7 @@
 import type { Delivery } from "../../model/delivery.ts";
 import type { MaintenanceResult, RetentionPolicy } from "../contract.ts";
 import type { Connection } from "./connection.ts";
-import { deliveryColumns, deliveryJoins } from "./delivery-rows.ts";
+import { deliveryColumns, deliveryJoins, toUnreadable } from "./delivery-rows.ts";
 import type { Endpoints } from "./last-look.ts";
 import { Pruning } from "./pruning.ts";
 import { text } from "./rows.ts";
@@ -103,6 +103,6 @@ export class Maintenance {
     );
     return connection
       .all(failedRowsText, [JSON.stringify(ids)])
-      .flatMap((row) => this.#endpoints.delivery(row, now) ?? []);
+      .map((row) => this.#endpoints.delivery(row, now) ?? toUnreadable(row, now));
   }
 }

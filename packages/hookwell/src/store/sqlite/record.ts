@@ -88,14 +88,10 @@ export function recordOutcomes(
     touched.set(lane, [...(touched.get(lane) ?? []), laneOutcome(outcome)]);
     if (outcome.kind === "released") woken.add(lane);
     else if (outcome.kind === "gone") disableAsGone(connection, lane, now);
-    else if (outcome.kind === "retry") {
-      const dueAt = integer(row.due_at);
-      if (outcome.holdLaneMs === undefined) connection.run(laneDue(lane, dueAt));
-      else {
-        const until = now + Math.round(outcome.holdLaneMs);
-        connection.all(laneHoldText, [until, until, lane]);
-      }
-    }
+    else if ("holdLaneMs" in outcome && outcome.holdLaneMs !== undefined) {
+      const until = now + Math.round(outcome.holdLaneMs);
+      connection.all(laneHoldText, [until, until, lane]);
+    } else if (outcome.kind === "retry") connection.run(laneDue(lane, integer(row.due_at)));
   }
   const lanes = changeLanes(connection, touched, policy, now);
   if (woken.size > 0) connection.run(wakeLanes(woken, now));
@@ -130,7 +126,8 @@ function sameLane(a: LaneState, b: LaneState): boolean {
 /** SQLite would take some of them for NULL. */
 function hasNumbers(outcome: Outcome): boolean {
   const numbers: (number | undefined)[] = [];
-  if (outcome.kind === "retry") numbers.push(outcome.delayMs, outcome.holdLaneMs);
+  if (outcome.kind === "retry") numbers.push(outcome.delayMs);
+  if ("holdLaneMs" in outcome) numbers.push(outcome.holdLaneMs);
   const exchange = "exchange" in outcome ? outcome.exchange : undefined;
   if (exchange) numbers.push(exchange.durationMs, exchange.statusCode, exchange.startedAt.getTime());
   return numbers.every((number) => number === undefined || Number.isFinite(number));

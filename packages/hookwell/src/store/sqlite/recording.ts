@@ -1,4 +1,4 @@
-import type { Outcome } from "../../model/delivery.ts";
+import type { Delivery, Outcome } from "../../model/delivery.ts";
 import { HookwellError } from "../../model/errors.ts";
 import type { LanePolicy } from "../../model/lane-policy.ts";
 import type { Logger } from "../../model/observe.ts";
@@ -45,18 +45,25 @@ export class Recording {
     }
   }
 
-  /** Ends the claim of rows that the last look found must not, or cannot, be sent. */
-  async giveUp({ inactive, unreadable }: Look, now: Now): Promise<void> {
-    if (inactive.length + unreadable.length === 0) return;
+  /** Ends the claim of rows that the last look found must not, or cannot, be sent; answers those that failed. */
+  async giveUp({ inactive, unreadable }: Look, now: Now): Promise<Delivery[]> {
+    if (inactive.length + unreadable.length === 0) return [];
     const cause = { reason: "unreadable", errorCode: "unreadable", error: damaged } as const;
     for (const { id } of unreadable) this.#logger?.error(`Delivery ${id} failed unsent. ${damaged}`);
-    await this.record(
+    const { recorded } = await this.record(
       [
         ...inactive.map((claim): Outcome => ({ ...claim, kind: "released" })),
-        ...unreadable.map((claim): Outcome => ({ ...claim, kind: "failed", ...cause })),
+        ...unreadable.map(
+          ({ id, leaseToken }): Outcome => ({ id, leaseToken: leaseToken!, kind: "failed", ...cause }),
+        ),
       ],
       now,
     );
+    const counted = new Map(recorded.map((row) => [row.id, row]));
+    return unreadable.flatMap(({ leaseToken: _token, leaseUntil: _until, ...row }) => {
+      const { status, attempts } = counted.get(row.id) ?? row;
+      return status === "failed" ? [{ ...row, status, attempts, lastError: damaged }] : [];
+    });
   }
 
   #report(id: string, why: string): void {

@@ -197,7 +197,7 @@ export class SqliteOutbox implements OutboxStore {
     checkLimit(request.limit);
     const connection = await this.#session.readyWithKeys();
     const now = (): number => this.#session.now(request.now);
-    const none = { deliveries: [], cursor: request.cursor ?? "" };
+    const none = { deliveries: [], failed: [], cursor: request.cursor ?? "" };
     // An idle poll takes no lock.
     if (connection.all(anyWorkText, [now()])[0]?.work !== 1) return none;
     const token = randomUUID();
@@ -206,9 +206,9 @@ export class SqliteOutbox implements OutboxStore {
     );
     if (ids.length === 0) return none;
     const look = lookAt(connection, this.#session.endpoints, ids, token, now());
-    await this.#recording.giveUp(look, request.now);
+    const failed = await this.#recording.giveUp(look, request.now);
     if (look.missingKey) throw look.missingKey;
-    return { deliveries: look.deliveries, cursor, ...(againInMs !== undefined && { againInMs }) };
+    return { deliveries: look.deliveries, failed, cursor, ...(againInMs !== undefined && { againInMs }) };
   }
 
   async record(outcomes: readonly Outcome[], now: Now, policy?: LanePolicy): Promise<RecordResult> {

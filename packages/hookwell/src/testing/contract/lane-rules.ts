@@ -1,4 +1,4 @@
-import { same } from "./checks.ts";
+import { equal, same } from "./checks.ts";
 import type { Rule } from "./rule.ts";
 import { leaseMs, minute, own, type StoreWorld, second } from "./store-world.ts";
 
@@ -181,6 +181,27 @@ export function laneRules(rule: Rule): void {
     );
     t.step(1);
     same((await t.claimIds(100, { rooms: new Map([["sub_b", 0]]) })).sort(), [a1, a2].sort());
+  });
+
+  rule("field-faults D9: Retry-After on a last attempt holds the lane for the others", async (t) => {
+    await t.subscribe("sub_a");
+    await t.subscribe("sub_b");
+    await t.publish("evt_1");
+    const [failed] = await t.claim(1);
+    const { recorded } = await t.store.record([t.failed(failed!, minute)], null);
+    same(
+      recorded.map(({ status }) => status),
+      ["failed"],
+    );
+    const [a2] = await t.publish("evt_2");
+    equal(
+      (await t.claim()).every(({ subscriptionId }) => subscriptionId === "sub_b"),
+      true,
+    );
+    t.step(minute - 1);
+    same(await t.claimIds(100, { rooms: new Map([["sub_b", 0]]) }), []);
+    t.step(1);
+    same(await t.claimIds(100, { rooms: new Map([["sub_b", 0]]) }), [a2]);
   });
 
   rule("field-faults D9: a shorter Retry-After does not end a longer hold", async (t) => {

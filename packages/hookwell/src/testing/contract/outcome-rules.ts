@@ -247,6 +247,7 @@ export function outcomeRules(rule: Rule): void {
       const claimed = await t.claim();
       const outcomes = claimed.map((row): Outcome => {
         if (row.id === "dlv_3") return t.retry(row, Number.NaN);
+        if (row.id === "dlv_5") return t.failed(row, Number.NaN);
         if (row.id === "dlv_6")
           return {
             ...proof(row),
@@ -259,14 +260,14 @@ export function outcomeRules(rule: Rule): void {
       const { recorded, stale } = await t.store.record(outcomes, null);
       same(
         recorded.map((row) => row.id).sort(),
-        claimed.map((row) => row.id).filter((id) => id !== "dlv_3" && id !== "dlv_6"),
+        claimed.map((row) => row.id).filter((id) => !["dlv_3", "dlv_5", "dlv_6"].includes(id)),
       );
       same(stale, []);
-      for (const id of ["dlv_3", "dlv_6"])
+      for (const id of ["dlv_3", "dlv_5", "dlv_6"])
         like(await t.store.getDelivery(id, {}), { status: "pending", attemptLog: [] });
       same(await t.claimIds(), []);
       t.step(leaseMs);
-      same(await t.claimIds(), ["dlv_3", "dlv_6"]);
+      same(await t.claimIds(), ["dlv_3", "dlv_5", "dlv_6"]);
     },
   );
 

@@ -171,13 +171,14 @@ export class StoreWorld {
     return { ...this.retry(claimed, delayMs, holdLaneMs), breakable: true } as Outcome;
   }
 
-  failed(claimed: Delivery): Outcome {
+  failed(claimed: Delivery, holdLaneMs?: number): Outcome {
+    const hold = holdLaneMs === undefined ? {} : { holdLaneMs };
     const error = {
       reason: "attempts_exhausted",
       errorCode: "http_500",
       error: "The receiver answered 500.",
     };
-    return { ...proof(claimed), kind: "failed", exchange: this.failure(), ...error };
+    return { ...proof(claimed), kind: "failed", exchange: this.failure(), ...error, ...hold };
   }
 
   gone(claimed: Delivery): Outcome {
