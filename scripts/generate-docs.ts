@@ -223,7 +223,7 @@ sends of a delivery's round, from 1.
 
 ${table(["Event", "When", "Fields"], rows)}
 
-Those that an operator should know of (\`enrichFailed\`, \`dispatchFailed\`, \`parked\`, \`failed\`, \`subscriptionDisabled\`,
+Those that an operator should know of (\`enrichFailed\`, \`dispatchFailed\`, \`parked\`, \`failed\`, \`laneOpened\`, \`laneClosed\`, \`subscriptionDisabled\`,
 \`hookFailed\`, \`storeLost\`, \`storeRegained\`, \`warning\`) are also written to \`logger\`, which is the console unless
 another one is given.
 `;

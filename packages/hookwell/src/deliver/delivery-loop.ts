@@ -322,9 +322,14 @@ export class DeliveryLoop {
       } else observe("released", moment);
     }
     for (const { subscriptionId, change } of result.lanes) {
+      if (change === "disabled") {
+        observe("subscriptionDisabled", { subscriptionId, reason: "failing" });
+        continue;
+      }
       if (change === "closed") this.#rooms.restart(subscriptionId);
       observe(change === "opened" ? "laneOpened" : "laneClosed", { subscriptionId });
     }
+    if (result.readied && !this.#closing) this.onWanted();
     // Neither recorded nor known to be stale: the store could not take it, and its lease will end.
     for (const { delivery } of byId.values()) observe("leaseLost", momentOf(delivery));
   }

@@ -178,7 +178,7 @@ export class Dispatcher {
     const seen = envelopeEvent(event);
     const bySelection = new Map<string, RenderedBody>();
     const bodies = new Map<string, RenderedBody>();
-    const deliveries = matches.map(({ subscriptionId, endpointId, fields }) => {
+    const deliveries = matches.map(({ subscriptionId, endpointId, fields, ordered }) => {
       const selection = selectedNames(definition?.fields, fields)?.join("\n") ?? "";
       let body = bySelection.get(selection);
       if (!body) {
@@ -187,7 +187,7 @@ export class Dispatcher {
         bodies.set(body.variant, body);
       }
       const id = deliveryId(event.id, subscriptionId);
-      return { id, subscriptionId, endpointId, variant: body.variant };
+      return { id, subscriptionId, endpointId, variant: body.variant, ...(ordered && { ordered }) };
     });
     const { projectId, id } = event;
     return {

@@ -20,6 +20,8 @@ export interface DisablePolicy {
 export interface LanePolicy {
   readonly breaker?: BreakerPolicy;
   readonly disable?: DisablePolicy;
+  /** Write operational events (`hookwell.*`) of what happens to subscriptions and deliveries. */
+  readonly report?: boolean;
 }
 
 const dayMs = 86_400_000;

@@ -44,6 +44,7 @@ export interface ObservedEvents {
   readonly leaseLost: DeliveryMoment;
   /** The circuit of a lane opened: nothing but single probes is sent until one succeeds. */
   readonly laneOpened: { readonly subscriptionId: string };
+  /** A send to it succeeded again: the circuit of the lane closed. */
   readonly laneClosed: { readonly subscriptionId: string };
   /** Hookwell itself disabled a subscription. What people do is not reported here. */
   readonly subscriptionDisabled: { readonly subscriptionId: string; readonly reason: DisabledReason };

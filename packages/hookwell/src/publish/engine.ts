@@ -140,7 +140,7 @@ function lanePolicy({ breaker, disable }: LaneOptions = {}): LanePolicy {
     for (const [name, value] of Object.entries(fields))
       if (!Number.isSafeInteger(value) || value < 1)
         throw new ConfigurationError(`lanes.${part}.${name} must be a whole number, 1 or more.`);
-  return policy;
+  return { ...policy, report: true };
 }
 
 function policiesOf(catalogue: Catalogue | undefined): ReadonlyMap<string, RetryPolicyInput> {

@@ -80,8 +80,13 @@ export interface RecordResult {
   }[];
   /** Ids whose token was no longer current: the lease was lost, or the row was cancelled meanwhile. */
   readonly stale: readonly string[];
-  /** Circuits that these outcomes opened or closed, by subscription id. */
-  readonly lanes: readonly { readonly subscriptionId: string; readonly change: "opened" | "closed" }[];
+  /** What these outcomes did to lanes, by subscription id. `disabled`: as failing; for gone see the outcome. */
+  readonly lanes: readonly {
+    readonly subscriptionId: string;
+    readonly change: "opened" | "closed" | "disabled";
+  }[];
+  /** They let other rows go (the next of an order, a place in flight): a claim is worth while. */
+  readonly readied?: true;
 }
 
 /** A subscription that matches an event. */
@@ -89,6 +94,8 @@ export interface Match {
   readonly subscriptionId: string;
   readonly endpointId: string;
   readonly fields?: readonly string[];
+  /** The subscription has ordering `subject`. */
+  readonly ordered?: true;
 }
 
 export interface DispatchItem extends EventKey {
@@ -99,6 +106,11 @@ export interface DispatchItem extends EventKey {
     readonly subscriptionId: string;
     readonly endpointId: string;
     readonly variant: string;
+    /**
+     * One at a time for the event's subject, by revision (by capture without revisions): it waits for those before
+     * it. One that comes after a higher revision was claimed is cancelled as `superseded`.
+     */
+    readonly ordered?: true;
   }[];
   /** JSON text of the enrichment, stored with the event. */
   readonly patch?: string;
@@ -247,7 +259,8 @@ export interface OutboxStore extends ReferenceStore {
   /**
    * Records outcomes in one transaction; a bad one is found by halving and reported, the rest are recorded.
    * Failures in a row are counted as `policy` says; without one nothing is counted, but a success closes an open
-   * circuit and the outcome of its probe sets the next.
+   * circuit and the outcome of its probe sets the next. With `report` operational events are captured in the same
+   * transaction; a parked event (`failDispatch`) is always told of.
    */
   record(outcomes: readonly Outcome[], now: Now, policy?: LanePolicy): Promise<RecordResult>;
   /** Outcomes and marks ignored because their token was not current, since this store object was made. */

@@ -22,6 +22,9 @@ export interface LaneState {
   readonly slots: Readonly<Record<string, number>>;
   /** Before this no claim looks at the lane: breaker, rate, or every slot taken. */
   readonly blockedUntil: number;
+  /** When a failed delivery was last told of, and how many failed since. */
+  readonly reportedAt?: number;
+  readonly unreported: number;
 }
 
 export interface OpenCircuit {
@@ -46,6 +49,7 @@ export const freshLane: LaneState = {
   rateTat: 0,
   slots: {},
   blockedUntil: 0,
+  unreported: 0,
 };
 
 /** What one outcome says about its lane. */
@@ -73,7 +77,7 @@ export function laneOutcome(outcome: Outcome): LaneOutcome {
   }
 }
 
-export type LaneChange = "opened" | "closed";
+export type LaneChange = "opened" | "closed" | "disabled";
 
 /** Most of a rate's sends that may go at the same instant, as the time they take at that rate. */
 const burstMs = 50;
@@ -173,7 +177,8 @@ export function afterOutcomes(
   outcomes: readonly LaneOutcome[],
   policy: LanePolicy,
   now: number,
-): { readonly lane: LaneState; readonly change?: LaneChange } {
+  active: boolean,
+): { readonly lane: LaneState; readonly changes: readonly LaneChange[] } {
   const lastSuccess = outcomes.findLastIndex(({ kind }) => kind === "success");
   const succeeded = lastSuccess >= 0;
   const failed = outcomes.slice(lastSuccess + 1).filter(({ kind }) => kind === "failure");
@@ -197,8 +202,10 @@ export function afterOutcomes(
   }
   const done = new Set(outcomes.map(({ id }) => id));
   const slots = Object.fromEntries(Object.entries(lane.slots).filter(([id]) => !done.has(id)));
-  const { holdUntil, rateTat } = lane;
+  const { holdUntil, rateTat, reportedAt, unreported } = lane;
   const state: LaneState = {
+    unreported,
+    ...(reportedAt !== undefined && { reportedAt }),
     holdUntil,
     rateTat,
     failures,
@@ -209,8 +216,17 @@ export function afterOutcomes(
     ...(open && { open }),
   };
   const next = blocked(state, limits, now);
-  if (open && !wasOpen) return { lane: next, change: "opened" };
-  return wasOpen && !open ? { lane: next, change: "closed" } : { lane: next };
+  const { disable } = policy;
+  const disables =
+    active &&
+    disable !== undefined &&
+    failed.length > 0 &&
+    failures >= disable.failures &&
+    (failingSince ?? now) <= now - disable.overMs;
+  const changes: LaneChange[] = [];
+  if (wasOpen !== (open !== undefined)) changes.push(open ? "opened" : "closed");
+  if (disables) changes.push("disabled");
+  return { lane: next, changes };
 }
 
 function afterProbe(
@@ -235,13 +251,18 @@ export function withNewLimits(lane: LaneState): LaneState {
 
 /** After its subscription was enabled, or got another url: nothing is known of the receiver. */
 export function forgiven(lane: LaneState): LaneState {
-  const { holdUntil, rateTat, slots } = lane;
-  return { holdUntil, rateTat, slots, failures: 0, breaks: 0, blockedUntil: 0 };
+  const { failingSince: _since, open: _open, ...rest } = lane;
+  return { ...rest, failures: 0, breaks: 0, blockedUntil: 0 };
 }
 
 /** The time that a subscription was paused does not count towards its disabling. */
 export function afterPause(lane: LaneState, pausedMs: number): LaneState {
   return lane.failingSince === undefined ? lane : { ...lane, failingSince: lane.failingSince + pausedMs };
+}
+
+/** True when fewer places are taken. */
+export function freesPlace(before: LaneState, after: LaneState): boolean {
+  return Object.keys(after.slots).length < Object.keys(before.slots).length;
 }
 
 /** After a reference mark on a guarded lane, whose worker counts nothing: the slot is free, a success closes. */

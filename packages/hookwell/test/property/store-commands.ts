@@ -32,6 +32,7 @@ const command = fc.oneof(
       tenant: fc.constantFrom(undefined, "acme", "other"),
       owner: fc.constantFrom(undefined, undefined, "u1"),
       rate: fc.constantFrom(undefined, undefined, { limit: 2, perSeconds: 1 }, { limit: 50, perSeconds: 1 }),
+      ordering: fc.constantFrom("none", "subject"),
       inFlight: fc.constantFrom(undefined, undefined, 1, 3),
     }),
   },
@@ -49,7 +50,7 @@ const command = fc.oneof(
     arbitrary: fc.record({
       do: fc.constant("update"),
       lane,
-      change: fc.constantFrom("url", "headers", "types", "text", "limits", "nothing"),
+      change: fc.constantFrom("url", "headers", "types", "text", "limits", "order", "nothing"),
       version: fc.nat(2),
     }),
   },
@@ -106,7 +107,7 @@ const command = fc.oneof(
     arbitrary: fc.record({
       do: fc.constant("record"),
       outcomes: fc.array(outcome, { minLength: 1, maxLength: 4 }),
-      policy: fc.constantFrom("none", "breaker", "breaker", "breaker"),
+      policy: fc.constantFrom("none", "breaker", "full", "full"),
     }),
   },
   {

@@ -4,6 +4,7 @@ import type { CaptureInput } from "../../src/model/event.ts";
 import { deliveryId } from "../../src/model/ids.ts";
 import type { LanePolicy } from "../../src/model/lane-policy.ts";
 import { coveringFilters } from "../../src/model/matching.ts";
+import type { SubscriptionPatch } from "../../src/model/subscription.ts";
 import type { OutboxStore, RetentionPolicy, Scope } from "../../src/store/contract.ts";
 import { plain } from "../../src/testing/contract/checks.ts";
 import type { StoreHarness, StoreUnderTest } from "../../src/testing/contract/harness.ts";
@@ -22,9 +23,14 @@ const policies: Readonly<Record<"none" | "short" | "long", RetentionPolicy | nul
   long: { deliveredMs: 30 * day, failedMs: 90 * day, eventsMs: 30 * day, heldMs: 30 * day },
 };
 
-const lanePolicies: Readonly<Record<"none" | "breaker", LanePolicy>> = {
+const lanePolicies: Readonly<Record<"none" | "breaker" | "full", LanePolicy>> = {
   none: {},
   breaker: { breaker: { failures: 2, probeMs: 1_000, probeMaxMs: 3_000 } },
+  full: {
+    breaker: { failures: 3, probeMs: 1_000, probeMaxMs: 3_000 },
+    disable: { failures: 2, overMs: 1_000 },
+    report: true,
+  },
 };
 
 /** One store that the commands run on, and what it has answered so far. */
@@ -142,7 +148,7 @@ export class StoreSystem {
       ownerId: command.owner,
       url: `https://${id.replace("_", "-")}.example/hook`,
       eventTypes: command.types,
-      ordering: "none",
+      ordering: command.ordering,
       rateLimit: command.rate,
       maxInFlight: command.inFlight,
       secret: `whsec_${id}`,
@@ -170,8 +176,9 @@ export class StoreSystem {
       types: { eventTypes: version === 0 ? [] : ["user.*"] },
       text: { description: `text ${version}\u0000`, metadata: version === 0 ? null : { v: String(version) } },
       limits: version === 0 ? { rateLimit: null, maxInFlight: null } : { maxInFlight: version },
+      order: { ordering: version === 0 ? "none" : "subject" },
       nothing: {},
-    }[change];
+    }[change] as SubscriptionPatch;
     return this.#store.updateSubscription(own, lane(number), patch, {});
   }
 
@@ -257,12 +264,15 @@ export class StoreSystem {
       events.map((event) => ({ ...event, filters: coveringFilters(event.type) })),
     );
     const items = events.map((event, index) => {
-      const deliveries = (event.fannedOut ? [] : matches[index]!).map(({ subscriptionId, endpointId }) => ({
-        id: deliveryId(event.id, subscriptionId),
-        subscriptionId,
-        endpointId,
-        variant: "v",
-      }));
+      const deliveries = (event.fannedOut ? [] : matches[index]!).map(
+        ({ subscriptionId, endpointId, ordered }) => ({
+          id: deliveryId(event.id, subscriptionId),
+          subscriptionId,
+          endpointId,
+          variant: "v",
+          ...(ordered && { ordered }),
+        }),
+      );
       const bodies = [{ variant: "v", bytes: Buffer.from(`{"event":"${event.id}"}`) }];
       return { projectId: event.projectId, id: event.id, bodies, deliveries, patch: `{"n":${index}}` };
     });
@@ -298,8 +308,12 @@ export class StoreSystem {
       outcomes.set(claimed.id, this.#outcome(claimed, given));
     }
     const policy = lanePolicies[command.policy];
-    const { recorded, stale, lanes } = await this.#store.record([...outcomes.values()], null, policy);
-    return { recorded: sorted(recorded), stale: [...stale].sort(), lanes };
+    const { recorded, stale, lanes, readied } = await this.#store.record(
+      [...outcomes.values()],
+      null,
+      policy,
+    );
+    return { recorded: sorted(recorded), stale: [...stale].sort(), lanes, readied };
   }
 
   #outcome(claimed: Delivery, given: Call<"record">["outcomes"][number]): Outcome {

@@ -19,16 +19,13 @@ const headers = z
 const rateLimit = z
   .strictObject({ limit: z.int().min(1).max(1_000_000), per_seconds: z.int().min(1).max(86_400) })
   .openapi({
-    description: "At most `limit` sends in each `per_seconds`. Kept, not enforced by this version.",
+    description: "At most `limit` sends in each `per_seconds`.",
   });
-const maxInFlight = z
-  .int()
-  .min(1)
-  .max(1000)
-  .openapi({ description: "Most sends at a time. Kept, not enforced by this version." });
-const ordering = z
-  .enum(["none", "subject"])
-  .openapi({ description: "`subject` is kept, not enforced by this version." });
+const maxInFlight = z.int().min(1).max(1000).openapi({ description: "Most sends at a time." });
+const ordering = z.enum(["none", "subject"]).openapi({
+  description:
+    "`subject`: the deliveries of one subject go one at a time, by revision (by capture without revisions). A lower revision that comes after a higher one was sent is cancelled as `superseded`.",
+});
 const externalId = name.openapi({ description: "Your own name for it." });
 
 export const newSubscription = z

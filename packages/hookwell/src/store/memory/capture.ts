@@ -78,6 +78,8 @@ function fanOut(state: MemoryState, input: CaptureInput, now: number): boolean {
   const body = bodyKey(input.projectId, input.id, emitVariant);
   const first = !state.bodies.has(body);
   if (first && found.length > mostEmitMatches) return false;
+  // What must be put in order is the dispatcher's: capture waits for nobody.
+  if (first && input.subject !== undefined && found.some(({ ordered }) => ordered)) return false;
   // A repeat keeps the first body, so that a row added later has the first rows' bytes.
   if (first) state.putBody(input, emitVariant, Buffer.from(input.fanOut.body, "utf8"));
   for (const match of found) {
@@ -112,6 +114,7 @@ export function matchesOf(state: MemoryState, query: Matchable): Match[] {
           subscriptionId: record.id,
           endpointId,
           fields: record.fields && [...record.fields],
+          ordered: record.ordering === "subject" ? true : undefined,
         }),
       );
   return found.sort((a, b) => compareText(a.subscriptionId, b.subscriptionId));

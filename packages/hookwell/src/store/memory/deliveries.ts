@@ -9,7 +9,9 @@ import {
 } from "../../model/errors.ts";
 import { canMove, deliveryTransitions } from "../../model/states.ts";
 import type { Visibility } from "../contract.ts";
+import { blockedAt } from "../ordering.ts";
 import { storable } from "../storable.ts";
+import { isSuperseded, settleOrder } from "./ordering.ts";
 import { appendAttempt } from "./record.ts";
 import { bodyKey, type DeliveryRow, type MemoryState, pairKey } from "./state.ts";
 import { isVisible } from "./subscriptions.ts";
@@ -71,7 +73,9 @@ export function retryDelivery(
   if (state.subscriptions.get(row.subscriptionId)?.record.status === "deleted")
     throw new InvalidStateError("delivery", id, "of a deleted subscription", "retry");
   const due = { nextAttemptAt: now, dueAt: now, updatedAt: now, lease: undefined };
-  if (row.status === "pending") return put(state, { ...row, ...due }, now);
+  if (row.status === "pending")
+    return put(state, { ...row, ...due, ...(row.dueAt === blockedAt && { dueAt: blockedAt }) }, now);
+  if (isSuperseded(state, row)) throw new InvalidStateError("delivery", id, "superseded", "retry");
   // The row has room for one success; the log keeps the one of the round that ends here.
   const success = successRecord(row);
   if (success) appendAttempt(state, id, success);
@@ -80,6 +84,7 @@ export function retryDelivery(
     {
       ...row,
       ...due,
+      ...(row.order && { dueAt: blockedAt }),
       status: "pending",
       reason: undefined,
       attempts: 0,
@@ -111,7 +116,8 @@ export function cancelDelivery(
 function put(state: MemoryState, row: DeliveryRow, now: number): DeliveryRecord {
   const stored = defined(row);
   state.putDelivery(stored);
-  return toDeliveryRecord(state, stored, now);
+  settleOrder(state, stored, now);
+  return toDeliveryRecord(state, state.deliveries.get(row.id)!, now);
 }
 
 function visibleDelivery(state: MemoryState, id: string, visibility: Visibility): DeliveryRow {

@@ -1,14 +1,18 @@
 import { InvalidStateError, NotFoundError } from "../../model/errors.ts";
-import type { EventKey } from "../../model/event.ts";
+import type { CaptureInput, EventKey } from "../../model/event.ts";
 import { canMove, eventTransitions } from "../../model/states.ts";
 import type { DispatchItem } from "../contract.ts";
+import { isOperational, parkedInput } from "../operational.ts";
+import { blockedAt, orderKey } from "../ordering.ts";
 import { storable } from "../storable.ts";
+import { settleOrder } from "./ordering.ts";
 import { bodyKey, eventKey, type MemoryState, pairKey } from "./state.ts";
 import { defined } from "./view.ts";
 
 /** Gives those events that are still new their bodies and rows; answers which they were. */
 export function dispatch(state: MemoryState, items: readonly DispatchItem[], now: number): EventKey[] {
   const done: EventKey[] = [];
+  const ordered: string[] = [];
   for (const item of items) {
     const key = eventKey(item);
     const event = state.newEvents.get(key);
@@ -17,8 +21,10 @@ export function dispatch(state: MemoryState, items: readonly DispatchItem[], now
       const body = bodyKey(item.projectId, item.id, variant);
       if (!state.bodies.has(body)) state.putBody(item, variant, Uint8Array.from(bytes));
     }
-    for (const { id, subscriptionId, endpointId, variant } of item.deliveries) {
+    for (const { id, subscriptionId, endpointId, variant, ordered: isOrdered } of item.deliveries) {
       if (state.pairs.has(pairKey(item.id, subscriptionId)) || state.deliveries.has(id)) continue;
+      const place = isOrdered ? orderKey(event.record) : undefined;
+      if (place !== undefined) ordered.push(id);
       state.putDelivery({
         id,
         projectId: item.projectId,
@@ -31,7 +37,8 @@ export function dispatch(state: MemoryState, items: readonly DispatchItem[], now
         attempts: 0,
         round: 1,
         nextAttemptAt: now,
-        dueAt: now,
+        dueAt: place === undefined ? now : blockedAt,
+        ...(place !== undefined && { order: { key: place, at: event.record.revision ?? event.seq } }),
         createdAt: now,
         updatedAt: now,
       });
@@ -47,6 +54,7 @@ export function dispatch(state: MemoryState, items: readonly DispatchItem[], now
     });
     done.push({ projectId: item.projectId, id: item.id });
   }
+  for (const id of ordered) settleOrder(state, state.deliveries.get(id)!, now);
   return done;
 }
 
@@ -57,6 +65,7 @@ export function failDispatch(
   error: string,
   retryInMs: number | null,
   now: number,
+  emit: (event: CaptureInput) => void,
 ): boolean {
   const event = state.newEvents.get(eventKey(key));
   if (!event) return false;
@@ -70,6 +79,8 @@ export function failDispatch(
     },
     dueAt: retryInMs === null ? event.dueAt : now + Math.round(retryInMs),
   });
+  if (retryInMs === null && !isOperational(event.record.type))
+    emit(parkedInput(key, event.record.type, storable(error), now));
   return true;
 }
 

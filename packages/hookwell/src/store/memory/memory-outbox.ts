@@ -206,7 +206,12 @@ export class MemoryOutbox implements OutboxStore {
   }
 
   async failDispatch(key: EventKey, error: string, retryInMs: number | null, now: Now): Promise<boolean> {
-    return this.#write((state) => failDispatch(state, key, error, retryInMs, this.#now(now)));
+    return this.#write((state) => {
+      const at = this.#now(now);
+      return failDispatch(state, key, error, retryInMs, at, (event) =>
+        capture(state, [event], ++this.#seq, at),
+      );
+    });
   }
 
   async releaseEvent(scope: Scope, key: EventKey): Promise<void> {
@@ -220,7 +225,10 @@ export class MemoryOutbox implements OutboxStore {
   }
 
   async record(outcomes: readonly Outcome[], now: Now, policy: LanePolicy = {}): Promise<RecordResult> {
-    const result = this.#write((state) => record(state, outcomes, this.#now(now), policy));
+    const result = this.#write((state) => {
+      const at = this.#now(now);
+      return record(state, outcomes, at, policy, (event) => capture(state, [event], ++this.#seq, at));
+    });
     this.#stale += result.stale.length;
     return result;
   }

@@ -1,16 +1,13 @@
 import type { AttemptRecord, Exchange, Outcome } from "../../model/delivery.ts";
 import { NotFoundError } from "../../model/errors.ts";
+import type { CaptureInput } from "../../model/event.ts";
 import type { LanePolicy } from "../../model/lane-policy.ts";
 import type { RecordResult } from "../contract.ts";
-import {
-  afterMark,
-  afterOutcomes,
-  isClean,
-  isGuarded,
-  type LaneOutcome,
-  laneOutcome,
-} from "../lane-state.ts";
+import { LaneBatch } from "../lane-news.ts";
+import { afterMark, freesPlace, isGuarded, laneOutcome } from "../lane-state.ts";
+import { isOperational, operationalInput } from "../operational.ts";
 import { storable } from "../storable.ts";
+import { settleOrder } from "./ordering.ts";
 import { compareText, type DeliveryRow, type MemoryState } from "./state.ts";
 import { setStatus } from "./subscriptions.ts";
 import { defined } from "./view.ts";
@@ -21,10 +18,12 @@ export function record(
   outcomes: readonly Outcome[],
   now: number,
   policy: LanePolicy,
+  emit: (event: CaptureInput) => void,
 ): RecordResult {
   const recorded: RecordResult["recorded"][number][] = [];
   const stale: string[] = [];
-  const touched = new Map<string, LaneOutcome[]>();
+  let readied = false;
+  const batches = new Map<string, LaneBatch>();
   for (const outcome of outcomes) {
     const row = state.pending.get(outcome.id);
     if (row?.lease === undefined || row.lease.token !== outcome.leaseToken) {
@@ -32,21 +31,40 @@ export function record(
       continue;
     }
     if (!isRecordable(outcome)) continue;
-    const { id, status, attempts } = apply(state, row, outcome, now);
+    const batch = batches.get(row.subscriptionId) ?? new LaneBatch();
+    batches.set(row.subscriptionId, batch);
+    if (outcome.kind === "gone" && isOn(state, row.subscriptionId)) batch.gone = true;
+    const { id, status, attempts, eventId, type, errorCode = "" } = apply(state, row, outcome, now);
     recorded.push({ id, status, attempts });
-    const lane = touched.get(row.subscriptionId) ?? [];
-    touched.set(row.subscriptionId, [...lane, laneOutcome(outcome)]);
+    if (status !== "pending" && settleOrder(state, row, now)) readied = true;
+    batch.outcomes.push(laneOutcome(outcome));
+    if (status === "failed" && !isOperational(type))
+      batch.failed.push({ deliveryId: id, eventId, type, errorCode });
   }
   const lanes: RecordResult["lanes"][number][] = [];
-  for (const [subscriptionId, of] of touched) {
+  for (const subscriptionId of [...batches.keys()].sort(compareText)) {
+    const batch = batches.get(subscriptionId)!;
     const before = state.lane(subscriptionId);
-    if (isClean(before) && !of.some(({ kind }) => kind === "failure")) continue;
-    const { lane, change } = afterOutcomes(before, state.limits(subscriptionId), of, policy, now);
+    if (batch.leaves(before)) continue;
+    const row = state.subscriptions.get(subscriptionId);
+    const active = row?.record.status === "active";
+    const limits = state.limits(subscriptionId);
+    const { lane, changes, news } = batch.apply(before, limits, policy, active, subscriptionId, now);
     state.lanes.set(subscriptionId, lane);
-    if (change) lanes.push({ subscriptionId, change });
+    readied ||= freesPlace(before, lane);
+    if (changes.includes("disabled")) setStatus(state, row!, "disabled", "failing", now);
+    for (const change of changes) lanes.push({ subscriptionId, change });
+    if (row)
+      for (const [type, data] of news)
+        emit(operationalInput(row.record.projectId, type, subscriptionId, data, now));
   }
-  lanes.sort((a, b) => compareText(a.subscriptionId, b.subscriptionId));
-  return { recorded, stale, lanes };
+  return { recorded, stale, lanes, ...(readied && { readied }) };
+}
+
+/** Active or paused. */
+function isOn(state: MemoryState, subscriptionId: string): boolean {
+  const status = state.subscriptions.get(subscriptionId)?.record.status;
+  return status === "active" || status === "paused";
 }
 
 function isRecordable(outcome: Outcome): boolean {
@@ -151,6 +169,7 @@ export function mark(
   if (row.status !== "pending" || row.lease?.token !== leaseToken) return false;
   const changed = defined({ ...change(row), lease: undefined });
   state.putDelivery(changed);
+  if (changed.status !== "pending") settleOrder(state, changed, now);
   const lane = state.lane(row.subscriptionId);
   const limits = state.limits(row.subscriptionId);
   if (isGuarded(lane, limits))

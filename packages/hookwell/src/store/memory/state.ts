@@ -49,6 +49,8 @@ export interface DeliveryRow {
   readonly nextAttemptAt: number;
   /** What the claim orders by: the next attempt while it waits, the end of the lease while it is claimed. */
   readonly dueAt: number;
+  /** Place among the deliveries of its subject; absent = sent in no order. */
+  readonly order?: { readonly key: string; readonly at: number };
   readonly lease?: { readonly token: string; readonly until: number };
   readonly errorCode?: string;
   readonly lastError?: string;

@@ -14,6 +14,7 @@ import type {
 import type { Visibility } from "../contract.ts";
 import { afterPause, forgiven, withNewLimits } from "../lane-state.ts";
 import { storable } from "../storable.ts";
+import { dropOrder, settleLane } from "./ordering.ts";
 import type { MemoryState, SubscriptionRow } from "./state.ts";
 import { defined } from "./view.ts";
 
@@ -125,6 +126,7 @@ export function updateSubscription(
     externalId: record.externalId === undefined ? undefined : storable(record.externalId),
   });
   state.subscriptions.set(id, { ...row, record: stored, endpointId });
+  if (stored.ordering !== row.record.ordering && stored.ordering === "none") dropOrder(state, id);
   const lane = state.lanes.get(id);
   if (lane && stored.url !== row.record.url) state.lanes.set(id, forgiven(lane));
   if (lane && limitsOf(stored) !== limitsOf(row.record)) state.lanes.set(id, withNewLimits(state.lane(id)));
@@ -166,6 +168,7 @@ export function setStatus(
   });
   const changed = { ...row, record, statusChangedAt: now };
   state.subscriptions.set(record.id, changed);
+  if (status === "active") settleLane(state, record.id, now);
   const lane = state.lanes.get(record.id);
   if (lane && status === "active")
     state.lanes.set(

@@ -3,6 +3,7 @@ import type { EventOutcome } from "../../model/event.ts";
 import type { Hold } from "../../model/states.ts";
 import type { Subscription } from "../../model/subscription.ts";
 import { rateFreeAt } from "../lane-state.ts";
+import { blockedAt } from "../ordering.ts";
 import {
   bodyKey,
   type DeliveryRow,
@@ -115,6 +116,7 @@ function holdOf(state: MemoryState, row: DeliveryRow, now: number): Hold | undef
   if (row.status !== "pending") return undefined;
   if (isHeld(state, row.subscriptionId))
     return state.subscriptions.get(row.subscriptionId)!.record.status === "paused" ? "paused" : "disabled";
+  if (row.dueAt === blockedAt) return "ordering";
   const lane = state.lane(row.subscriptionId);
   if (lane.open) return "circuit_open";
   if (lane.holdUntil > now) return "retry_after";

@@ -118,6 +118,8 @@ function matchedSql(s: string): string {
   ${matchesSql(s, { from: "asked", where: "EXISTS (SELECT 1 FROM go)" }).replaceAll("\n", "\n  ")}
 ), mode AS MATERIALIZED (
   SELECT i.ord, i.body IS NOT NULL
+    -- What must be put in order is the dispatcher's: capture waits for nobody.
+    AND (i.subject IS NULL OR NOT EXISTS (SELECT 1 FROM matched m WHERE m.ord = i.ord AND m.ordering = 'subject'))
     AND (SELECT count(*) FROM matched m WHERE m.ord = i.ord) <= (SELECT (g.j ->> 'most')::int FROM g) AS emit
   FROM i
 )`;

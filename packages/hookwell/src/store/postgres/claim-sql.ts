@@ -96,9 +96,11 @@ function takeSql(s: string): string {
   LIMIT (SELECT most FROM t)
 ), claimed AS (
   UPDATE ${s}.delivery d
-  SET due_at = t.now + t.lease, lease_until = t.now + t.lease, lease_token = t.token || '.' || d.id,
-    attempts = d.attempts + 1
+  SET due_at = t.now + t.lease, lease_until = t.now + t.lease, attempts = d.attempts + 1,
+    -- What has a place in an order is recorded with its group: the token says so.
+    lease_token = t.token || CASE WHEN d.order_key IS NULL THEN '.' ELSE '~' END || d.id
   FROM t WHERE ${oneOf("d.id", "SELECT picked.id FROM picked")}
+  RETURNING d.id, d.lease_token
 ), taken AS (
   SELECT p.subscription_id, count(*) AS rows, min(p.id) AS first_id,
     jsonb_object_agg(p.id, (SELECT now + lease FROM t)) AS slots
@@ -135,11 +137,11 @@ function takeSql(s: string): string {
     AND coalesce(((SELECT rooms FROM t) ->> r.subscription_id)::int, (SELECT room FROM t)) > 0
   LIMIT ${mostLanes}
 )
-SELECT p.id, p.subscription_id, t.now, p.turn, p.lap,
+SELECT p.id, p.subscription_id, c.lease_token, t.now, p.turn, p.lap,
   (SELECT min(spent.free) FROM spent WHERE spent.free > ${now}) - t.now AS again
-FROM picked p, t
+FROM picked p LEFT JOIN claimed c ON c.id = p.id, t
 UNION ALL
-SELECT NULL, e.subscription_id, t.now, NULL, NULL, NULL FROM empty e, t
+SELECT NULL, e.subscription_id, NULL, t.now, NULL, NULL, NULL FROM empty e, t
 ORDER BY turn, lap, subscription_id`;
 }
 

@@ -44,7 +44,7 @@ export async function claimRows(db: Database, request: ClaimRequest): Promise<Cl
   const againInMs = last && optionalInteger(last, "again");
   return {
     ...(againInMs !== undefined && { againInMs }),
-    rows: taken.map((row) => ({ id: text(row, "id"), leaseToken: `${token}.${text(row, "id")}` })),
+    rows: taken.map((row) => ({ id: text(row, "id"), leaseToken: text(row, "lease_token") })),
     cursor: last ? text(last, "subscription_id") : cursor,
     empty: rows
       .filter((row) => optionalText(row, "id") === undefined)

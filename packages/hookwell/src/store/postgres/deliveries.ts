@@ -17,6 +17,7 @@ import type { Database } from "./database.ts";
 import { toAttempt, toDeliveryRecord } from "./delivery-rows.ts";
 import { deliveryTexts } from "./delivery-sql.ts";
 import { sealEndpoint } from "./endpoints.ts";
+import { isSuperseded, lockOrder, settleOrder } from "./ordering.ts";
 import { bytes, flag, nonEmpty, optionalText, text } from "./rows.ts";
 
 /** The reference way in: a row with its own endpoint version and a copy of its payload. */
@@ -85,11 +86,15 @@ export function* retryDelivery(
   visibility: Visibility,
   now: string | null,
 ): Program<DeliveryRecord> {
+  yield* lockOrder(schema, [id]);
   const row = yield* lockVisible(schema, id, visibility, now);
   if (flag(row, "in_flight")) throw new InvalidStateError("delivery", id, "in flight", "retry");
   if (optionalText(row, "subscription_status") === "deleted")
     throw new InvalidStateError("delivery", id, "of a deleted subscription", "retry");
+  if (text(row, "status") !== "pending" && (yield* isSuperseded(schema, id)))
+    throw new InvalidStateError("delivery", id, "superseded", "retry");
   yield { text: deliveryTexts(schema).retry, params: [now, id] };
+  yield* settleOrder(schema, [id], now);
   return yield* recordOf(schema, id, now);
 }
 
@@ -100,11 +105,13 @@ export function* cancelDelivery(
   visibility: Visibility,
   now: string | null,
 ): Program<DeliveryRecord> {
+  yield* lockOrder(schema, [id]);
   const row = yield* lockVisible(schema, id, visibility, now);
   const status = text(row, "status") as DeliveryStatus;
   if (!canMove(deliveryTransitions, status, "cancelled"))
     throw new InvalidStateError("delivery", id, status, "cancel");
   yield { text: deliveryTexts(schema).cancel, params: [now, id] };
+  yield* settleOrder(schema, [id], now);
   return yield* recordOf(schema, id, now);
 }
 

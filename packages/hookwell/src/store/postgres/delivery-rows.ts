@@ -1,6 +1,7 @@
 import type { Row } from "../../adapters/seam.ts";
 import type { AttemptRecord, DeliveryRecord } from "../../model/delivery.ts";
 import type { DeliveryStatus, Hold } from "../../model/states.ts";
+import { blockedAt } from "../ordering.ts";
 import { rateFreeSql } from "./lanes.ts";
 import {
   date,
@@ -20,6 +21,7 @@ export const recordColumnsSql = `d.id, d.event_id, d.subscription_id, d.project_
     WHEN d.status <> 'pending' THEN NULL
     WHEN s.status = 'paused' THEN 'paused'
     WHEN s.status IN ('disabled', 'deleted') THEN 'disabled'
+    WHEN d.due_at = ${blockedAt} THEN 'ordering'
     WHEN l.opened_at IS NOT NULL THEN 'circuit_open'
     WHEN l.hold_until > (SELECT now FROM t) THEN 'retry_after'
     WHEN d.due_at <= (SELECT now FROM t) AND ${rateFreeSql("l.rate_tat")} > (SELECT now FROM t)

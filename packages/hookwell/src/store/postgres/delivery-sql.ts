@@ -1,3 +1,4 @@
+import { blockedAt } from "../ordering.ts";
 import { nowSql, textsFor } from "./database.ts";
 import { recordColumnsSql, recordJoinsSql } from "./delivery-rows.ts";
 import { wakeLanesSql } from "./lanes.ts";
@@ -72,7 +73,9 @@ FOR UPDATE OF d`,
   ON CONFLICT DO NOTHING
 ), done AS (
   UPDATE ${s}.delivery d SET
-    next_attempt_at = t.now, due_at = t.now, updated_at = t.now, lease_token = NULL, lease_until = NULL,
+    next_attempt_at = t.now, updated_at = t.now, lease_token = NULL, lease_until = NULL,
+    due_at = CASE WHEN d.due_at = ${blockedAt} OR (d.status <> 'pending' AND d.order_key IS NOT NULL)
+      THEN ${blockedAt} ELSE t.now END,
     attempts = CASE d.status WHEN 'pending' THEN d.attempts ELSE 0 END,
     round = d.round + CASE d.status WHEN 'pending' THEN 0 ELSE 1 END,
     status = 'pending', reason = NULL, delivered_at = NULL,

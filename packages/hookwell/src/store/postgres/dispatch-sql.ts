@@ -1,7 +1,9 @@
+import { blockedAt } from "../ordering.ts";
 import { nowSql, textsFor } from "./database.ts";
 import { eventColumnsSql } from "./event-rows.ts";
 import { wakeLanesSql } from "./lanes.ts";
 import { matchesSql } from "./matching.ts";
+import { operationalIdSql } from "./operational-sql.ts";
 
 interface DispatchTexts {
   /** $1 now, $2 routes (JSON array), $3 limit. */
@@ -57,7 +59,7 @@ ORDER BY 1, 2`,
   SELECT x.* FROM jsonb_to_recordset($2::text::jsonb) AS x(ord int, project_id text, id text, patch text)
   LIMIT ${count}
 ), still AS MATERIALIZED (
-  SELECT given.ord, given.patch, e.project_id, e.id, e.type, e.fanned_out
+  SELECT given.ord, given.patch, e.project_id, e.id, e.type, e.fanned_out, e.tenant_id, e.subject, e.revision, e.seq
   FROM given JOIN ${s}.event e ON e.project_id = given.project_id AND e.id = given.id
   WHERE e.state = 'new'
   ORDER BY e.seq
@@ -70,11 +72,17 @@ ORDER BY 1, 2`,
   ON CONFLICT DO NOTHING
 ), made AS (
   INSERT INTO ${s}.delivery (id, project_id, event_id, subscription_id, endpoint_id, variant, type,
-    next_attempt_at, due_at, created_at, updated_at)
+    next_attempt_at, due_at, created_at, updated_at, order_key, order_at)
   SELECT d.id, still.project_id, still.id, d.subscription_id, d.endpoint_id, d.variant, still.type,
-    t.now, t.now, t.now, t.now
-  FROM jsonb_to_recordset($4::text::jsonb) AS d(ord int, id text, subscription_id text, endpoint_id text, variant text)
+    t.now, CASE WHEN place.key IS NULL THEN t.now ELSE ${blockedAt} END, t.now, t.now, place.key,
+    CASE WHEN place.key IS NOT NULL THEN coalesce(still.revision, still.seq) END
+  FROM jsonb_to_recordset($4::text::jsonb)
+    AS d(ord int, id text, subscription_id text, endpoint_id text, variant text, ordered boolean)
   JOIN still ON still.ord = d.ord
+  CROSS JOIN LATERAL (
+    SELECT CASE WHEN d.ordered THEN still.tenant_id || chr(31) || still.subject || chr(31)
+      || CASE WHEN still.revision IS NULL THEN 'c' ELSE 'r' END END AS key
+  ) AS place
   CROSS JOIN t
   ON CONFLICT DO NOTHING
   RETURNING subscription_id
@@ -101,12 +109,21 @@ SELECT still.project_id, still.id FROM still ORDER BY still.ord`,
 
     fail: `WITH t AS MATERIALIZED (
   SELECT ${nowSql("$1")} AS now, $2::text AS project_id, $3::text AS id, $4::text AS error, $5::text::bigint AS wait
-)
+), counted AS (
 UPDATE ${s}.event e
 SET tries = e.tries + 1, error = t.error, state = CASE WHEN t.wait IS NULL THEN 'parked' ELSE 'new' END,
   due_at = coalesce(t.now + t.wait, e.due_at)
 FROM t WHERE e.project_id = t.project_id AND e.id = t.id AND e.state = 'new'
-RETURNING 1 AS counted`,
+RETURNING e.project_id, e.id, e.type, e.state, e.error
+), told AS (
+  INSERT INTO ${s}.event (project_id, id, type, occurred_at, data, content_hash, captured_at, due_at, route)
+  SELECT c.project_id, ${operationalIdSql("'hookwell.event.parked'", "c.id", "t.now")}, 'hookwell.event.parked',
+    t.now, '{"event_id":' || to_json(c.id) || ',"event_type":' || to_json(c.type) || ',"error":' || to_json(c.error)
+      || '}', 'operational', t.now, t.now, '*'
+  FROM counted c, t WHERE c.state = 'parked' AND NOT starts_with(c.type, 'hookwell.')
+  ON CONFLICT DO NOTHING
+)
+SELECT 1 AS counted FROM counted`,
 
     state: `SELECT e.state FROM ${s}.event e WHERE e.project_id = $1::text AND e.id = $2::text FOR UPDATE`,
 

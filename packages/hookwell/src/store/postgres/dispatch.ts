@@ -8,6 +8,7 @@ import { storable } from "../storable.ts";
 import type { Database } from "./database.ts";
 import { dispatchTexts } from "./dispatch-sql.ts";
 import { toEvent } from "./event-rows.ts";
+import { lockLanes, settleOrder } from "./ordering.ts";
 import { defined, integer, optionalJson, text } from "./rows.ts";
 
 export async function takeNew(
@@ -51,6 +52,7 @@ export async function matchSubscriptions(db: Database, queries: readonly Matchab
         subscriptionId: text(row, "subscription_id"),
         endpointId: text(row, "endpoint_id"),
         fields: optionalJson<string[]>(row, "fields"),
+        ordered: text(row, "ordering") === "subject" ? true : undefined,
       }),
     );
   return places.map((place) => found[place]!.map((match) => ({ ...match })));
@@ -77,12 +79,30 @@ export async function dispatchEvents(
       subscription_id: delivery.subscriptionId,
       endpoint_id: delivery.endpointId,
       variant: delivery.variant,
+      ordered: delivery.ordered === true,
     })),
   );
-  const rows = await db.run({
+  const statement = {
     text: dispatchTexts(db.schema).dispatch(events.length),
     params: [now, JSON.stringify(events), JSON.stringify(bodies), JSON.stringify(deliveries)],
-  });
+  };
+  const ordered = deliveries.filter((delivery) => delivery.ordered);
+  const rows =
+    ordered.length === 0
+      ? await db.run(statement)
+      : await db.program({ kind: "own" }, function* () {
+          yield* lockLanes(
+            db.schema,
+            deliveries.map((delivery) => delivery.subscription_id),
+          );
+          const moved = yield statement;
+          yield* settleOrder(
+            db.schema,
+            ordered.map((delivery) => delivery.id),
+            now,
+          );
+          return moved;
+        });
   return rows.map((row) => ({ projectId: text(row, "project_id"), id: text(row, "id") }));
 }
 

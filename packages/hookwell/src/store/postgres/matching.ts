@@ -7,13 +7,13 @@ export interface MatchColumns {
 }
 
 /**
- * A query that answers (ord, subscription_id, endpoint_id, fields) of every active or paused subscription that
+ * A query that answers (ord, subscription_id, endpoint_id, fields, ordering) of every active or paused subscription that
  * matches. The parts of the rule are keys of subscription_filter's primary key:
  * owner: each one of the audience, or '' without one; tenant: the event's and '', or every tenant when the event
  * has none; operational events reach only '' and ''.
  */
 export function matchesSql(s: string, { from, where }: MatchColumns): string {
-  return `SELECT DISTINCT q.ord, s.id AS subscription_id, s.endpoint_id, s.fields
+  return `SELECT DISTINCT q.ord, s.id AS subscription_id, s.endpoint_id, s.fields, s.ordering
 FROM ${from} q
 CROSS JOIN LATERAL jsonb_array_elements_text(q.filters) AS covering(filter)
 CROSS JOIN LATERAL (
@@ -38,7 +38,7 @@ CROSS JOIN LATERAL (
   OFFSET 0
 ) AS hit
 CROSS JOIN LATERAL (
-  SELECT s.id, s.endpoint_id, s.fields FROM ${s}.subscription s
+  SELECT s.id, s.endpoint_id, s.fields, s.ordering FROM ${s}.subscription s
   WHERE s.id = hit.subscription_id AND s.status IN ('active', 'paused') LIMIT 1
 ) AS s
 WHERE ${where}`;

@@ -29,7 +29,8 @@ export const recordTexts = textsFor((s): RecordTexts => {
   return {
     outcomes: (count) => `WITH t AS MATERIALIZED (
   SELECT ${nowSql("$1")} AS now, p.* FROM jsonb_to_record($3::text::jsonb) AS p(counted boolean, breaker boolean,
-    break_failures int, probe_ms bigint, probe_max_ms bigint)
+    break_failures int, probe_ms bigint, probe_max_ms bigint, disable boolean, disable_failures int,
+    disable_ms bigint, report boolean)
 ), i AS MATERIALIZED (
   SELECT x.* FROM jsonb_to_recordset($2::text::jsonb) AS x(ord int, id text, token text, kind text, sent boolean, breakable boolean,
     delay_ms bigint, hold_ms bigint, reason text, error_code text, last_error text, started_at bigint,
@@ -54,7 +55,8 @@ export const recordTexts = textsFor((s): RecordTexts => {
     last_status_code = CASE i.kind WHEN 'delivered' THEN i.status_code END
   FROM i JOIN locked ON locked.locked_id = i.id
   WHERE d.id = i.id
-  RETURNING i.ord, d.id, d.status, d.attempts, d.round, d.subscription_id, i.kind, i.sent, i.breakable, i.hold_ms,
+  RETURNING i.ord, d.id, d.status, d.attempts, d.round, d.subscription_id, d.event_id, d.type,
+    d.error_code, i.kind, i.sent, i.breakable, i.hold_ms,
     d.due_at AS next_due
 ), logged AS (
   INSERT INTO ${s}.attempt (delivery_id, round, number, started_at, duration_ms, status_code, error_code, error,
@@ -78,8 +80,10 @@ export const recordTexts = textsFor((s): RecordTexts => {
 ), ${laneChangesSql(s)}
 SELECT done.ord, done.id, done.status, done.attempts, NULL AS lane, NULL AS change FROM done
 UNION ALL
-SELECT NULL, NULL, NULL, NULL, changed.subscription_id, changed.change FROM changed WHERE changed.change IS NOT NULL
-ORDER BY ord, lane`,
+SELECT NULL, NULL, NULL, NULL, changed.subscription_id, c.change
+FROM changed, LATERAL (VALUES (1, changed.change), (2, changed.disables), (3, CASE WHEN changed.freed THEN 'freed' END)) AS c(rank, change)
+WHERE c.change IS NOT NULL
+ORDER BY ord, lane, change DESC`,
 
     mark: `WITH t AS MATERIALIZED (
   SELECT ${nowSql("$1")} AS now

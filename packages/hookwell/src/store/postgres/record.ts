@@ -1,4 +1,4 @@
-import type { Statement } from "../../adapters/seam.ts";
+import type { Row, Statement } from "../../adapters/seam.ts";
 import type { Exchange, Outcome } from "../../model/delivery.ts";
 import { HookwellError, NotFoundError } from "../../model/errors.ts";
 import type { LanePolicy } from "../../model/lane-policy.ts";
@@ -9,6 +9,7 @@ import type { LaneChange } from "../lane-state.ts";
 import { storable } from "../storable.ts";
 import type { Database } from "./database.ts";
 import { isBadValue } from "./failures.ts";
+import { lockOrder, settleOrder } from "./ordering.ts";
 import { recordTexts } from "./record-sql.ts";
 import { flag, integer, optionalText, text } from "./rows.ts";
 
@@ -18,6 +19,7 @@ interface Batch {
   readonly recorded: readonly Recorded[];
   readonly unrecorded: ReadonlySet<string>;
   readonly lanes: RecordResult["lanes"];
+  readonly readied: boolean;
 }
 
 /** An outcome with its place in the call. */
@@ -50,7 +52,13 @@ export async function recordOutcomes(
     logger?.error(
       `hookwell: the outcome of delivery ${outcome.id} could not be recorded (${why}); it is tried again when its lease ends.`,
     );
-  const { recorded, unrecorded, lanes } = await recordBatch(db, open, now, policyJson(policy), report);
+  const { recorded, unrecorded, lanes, readied } = await recordBatch(
+    db,
+    open,
+    now,
+    policyJson(policy),
+    report,
+  );
   const counted = new Set(recorded.map(({ id }) => id));
   for (const item of open)
     if (!counted.has(item.outcome.id) && !unrecorded.has(item.outcome.id)) stale.push(item);
@@ -58,6 +66,7 @@ export async function recordOutcomes(
     recorded,
     stale: stale.sort((a, b) => a.ord - b.ord).map(({ outcome }) => outcome.id),
     lanes,
+    ...(readied && { readied }),
   };
 }
 
@@ -68,9 +77,9 @@ async function recordBatch(
   policy: string,
   report: (outcome: Outcome, why: string) => void,
 ): Promise<Batch> {
-  if (batch.length === 0) return { recorded: [], unrecorded: new Set(), lanes: [] };
+  if (batch.length === 0) return { recorded: [], unrecorded: new Set(), lanes: [], readied: false };
   try {
-    const rows = await db.run(statement(db.schema, batch, now, policy));
+    const { rows, readied } = await runRecord(db, batch, statement(db.schema, batch, now, policy), now);
     const recorded = rows
       .filter((row) => optionalText(row, "id") !== undefined)
       .map((row) => ({
@@ -78,16 +87,17 @@ async function recordBatch(
         status: text(row, "status") as DeliveryStatus,
         attempts: integer(row, "attempts"),
       }));
-    const lanes = rows.flatMap((row) => {
-      const change = optionalText(row, "change") as LaneChange | undefined;
+    const changes = rows.flatMap((row) => {
+      const change = optionalText(row, "change") as LaneChange | "freed" | undefined;
       return change ? [{ subscriptionId: text(row, "lane"), change }] : [];
     });
-    return { recorded, unrecorded: new Set(), lanes };
+    const lanes = changes.filter((entry): entry is RecordResult["lanes"][number] => entry.change !== "freed");
+    return { recorded, unrecorded: new Set(), lanes, readied: readied || lanes.length < changes.length };
   } catch (error) {
     if (!isBadValue(error instanceof HookwellError ? error.cause : error)) throw error;
     if (batch.length === 1) {
       report(batch[0]!.outcome, error instanceof Error ? error.message : String(error));
-      return { recorded: [], unrecorded: new Set([batch[0]!.outcome.id]), lanes: [] };
+      return { recorded: [], unrecorded: new Set([batch[0]!.outcome.id]), lanes: [], readied: false };
     }
     const middle = Math.ceil(batch.length / 2);
     const first = await recordBatch(db, batch.slice(0, middle), now, policy, report);
@@ -96,8 +106,33 @@ async function recordBatch(
       recorded: [...first.recorded, ...second.recorded],
       unrecorded: new Set([...first.unrecorded, ...second.unrecorded]),
       lanes: [...first.lanes, ...second.lanes],
+      readied: first.readied || second.readied,
     };
   }
+}
+
+/** Rows that have a place in an order change together with their groups. */
+async function runRecord(
+  db: Database,
+  batch: readonly Numbered[],
+  record: Statement,
+  now: string | null,
+): Promise<{ readonly rows: readonly Row[]; readonly readied: boolean }> {
+  const ids = batch.filter(({ outcome }) => isOrdered(outcome.leaseToken)).map(({ outcome }) => outcome.id);
+  if (ids.length === 0) return { rows: await db.run(record), readied: false };
+  return await db.program({ kind: "own" }, function* () {
+    yield* lockOrder(
+      db.schema,
+      batch.map(({ outcome }) => outcome.id),
+    );
+    const rows = yield record;
+    return { rows, readied: yield* settleOrder(db.schema, ids, now) };
+  });
+}
+
+/** The claim writes it into the token. */
+function isOrdered(leaseToken: string | undefined): boolean {
+  return leaseToken?.includes("~") ?? false;
 }
 
 function statement(
@@ -112,13 +147,17 @@ function statement(
   };
 }
 
-function policyJson({ breaker, disable }: LanePolicy): string {
+function policyJson({ breaker, disable, report }: LanePolicy): string {
   return JSON.stringify({
     counted: breaker !== undefined || disable !== undefined,
     breaker: breaker !== undefined,
     break_failures: breaker?.failures,
     probe_ms: breaker?.probeMs,
     probe_max_ms: breaker?.probeMaxMs,
+    disable: disable !== undefined,
+    disable_failures: disable?.failures,
+    disable_ms: disable?.overMs,
+    report: report === true,
   });
 }
 
@@ -180,7 +219,7 @@ export interface Mark {
 
 /** True when it counted. @throws NotFoundError */
 export async function markDelivery(db: Database, mark: Mark, now: string | null): Promise<boolean> {
-  const [row] = await db.run({
+  const marking = {
     text: recordTexts(db.schema).mark,
     params: [
       now,
@@ -195,7 +234,15 @@ export async function markDelivery(db: Database, mark: Mark, now: string | null)
         next_attempt_at: mark.nextAttemptAt?.getTime() ?? null,
       }),
     ],
-  });
+  };
+  const [row] = isOrdered(mark.leaseToken)
+    ? await db.program({ kind: "own" }, function* () {
+        yield* lockOrder(db.schema, [mark.id]);
+        const rows = yield marking;
+        yield* settleOrder(db.schema, [mark.id], now);
+        return rows;
+      })
+    : await db.run(marking);
   if (!row || !flag(row, "known")) throw new NotFoundError("delivery", mark.id);
   if (flag(row, "guarded"))
     await db.run({

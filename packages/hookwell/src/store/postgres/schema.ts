@@ -125,11 +125,20 @@ CREATE TABLE @.delivery (
   last_duration_ms bigint,
   created_at bigint NOT NULL,
   updated_at bigint NOT NULL,
-  delivered_at bigint
+  delivered_at bigint,
+  order_key text COLLATE "C",
+  order_at bigint
 ) WITH (autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_insert_scale_factor = 0.1);
 -- The event first: it is also how the deliveries of one event are found.
 CREATE UNIQUE INDEX delivery_pair ON @.delivery (event_id, subscription_id);
 CREATE INDEX delivery_pending ON @.delivery (subscription_id, due_at, id) WHERE status = 'pending';
+-- Deliveries of one subject, one after the other; one that waits for another has due_at 9e15.
+CREATE INDEX delivery_queue ON @.delivery (subscription_id, order_key, order_at, id)
+  WHERE status = 'pending' AND order_key IS NOT NULL;
+CREATE INDEX delivery_head ON @.delivery (subscription_id, order_key)
+  WHERE status = 'pending' AND order_key IS NOT NULL AND due_at < 9000000000000000;
+CREATE INDEX delivery_seen ON @.delivery (subscription_id, order_key, order_at)
+  WHERE order_key IS NOT NULL AND (attempts > 0 OR round > 1);
 CREATE INDEX delivery_by_time ON @.delivery (created_at, id);
 CREATE INDEX delivery_by_lane ON @.delivery (subscription_id, created_at, id);
 CREATE INDEX delivery_trouble ON @.delivery (status, created_at, id) WHERE status IN ('failed', 'cancelled');
@@ -171,6 +180,8 @@ CREATE TABLE @.lane (
   rate_tat bigint NOT NULL DEFAULT 0,
   max_in_flight integer,
   slots jsonb NOT NULL DEFAULT '{}',
+  reported_at bigint,
+  unreported integer NOT NULL DEFAULT 0,
   rate_burst bigint GENERATED ALWAYS AS (least((rate_limit::jsonb ->> 'limit')::bigint, greatest(1, ((rate_limit::jsonb ->> 'limit')::bigint * 50 + (rate_limit::jsonb ->> 'perSeconds')::bigint * 1000 - 1) / ((rate_limit::jsonb ->> 'perSeconds')::bigint * 1000)))) STORED,
   rate_interval bigint GENERATED ALWAYS AS (
     ((rate_limit::jsonb ->> 'perSeconds')::bigint * 1000 * 1000 + (rate_limit::jsonb ->> 'limit')::bigint - least((rate_limit::jsonb ->> 'limit')::bigint, greatest(1, ((rate_limit::jsonb ->> 'limit')::bigint * 50 + (rate_limit::jsonb ->> 'perSeconds')::bigint * 1000 - 1) / ((rate_limit::jsonb ->> 'perSeconds')::bigint * 1000)))) / ((rate_limit::jsonb ->> 'limit')::bigint - least((rate_limit::jsonb ->> 'limit')::bigint, greatest(1, ((rate_limit::jsonb ->> 'limit')::bigint * 50 + (rate_limit::jsonb ->> 'perSeconds')::bigint * 1000 - 1) / ((rate_limit::jsonb ->> 'perSeconds')::bigint * 1000))) + 1)) STORED,

@@ -18,6 +18,7 @@ import type { KeyRing } from "../sealing.ts";
 import { storable } from "../storable.ts";
 import type { Database } from "./database.ts";
 import { type Endpoint, openEndpoint, sealEndpoint } from "./endpoints.ts";
+import { dropOrder, settleLane } from "./ordering.ts";
 import { defined, text } from "./rows.ts";
 import { subscriptionJson, toSubscription } from "./subscription-rows.ts";
 import { subscriptionTexts } from "./subscription-sql.ts";
@@ -106,6 +107,7 @@ export function* updateSubscription(
     text: subscriptionTexts(schema).update,
     params: [now, writeJson(keys, record, endpoint)],
   };
+  if (current.ordering === "subject" && record.ordering === "none") yield* dropOrder(schema, id, now);
   return toSubscription(written!);
 }
 
@@ -125,6 +127,7 @@ export function* setSubscriptionStatus(
     text: subscriptionTexts(schema).status,
     params: [now, id, status, status === "disabled" ? (reason ?? "by_hand") : null],
   };
+  if (status === "active" && current.ordering === "subject") yield* settleLane(schema, id, now);
   return toSubscription(written!);
 }
 

@@ -154,6 +154,8 @@ function* fanOut(
   const limit = known ? Number.MAX_SAFE_INTEGER : mostMatches + 1;
   const matches = yield* matchProgram({ ...event, filters, operational: operational ?? false }, limit);
   if (!known && matches.length > mostMatches) return;
+  // What must be put in order is the dispatcher's: capture waits for nobody.
+  if (!known && event.subject !== undefined && matches.some(({ ordered }) => ordered)) return;
   // Kept also without a match: a row that a repeat adds later has the bytes of the first emit.
   yield statement(bodyText, event.projectId, event.id, captureVariant, body);
   const made = matches.length > 0 ? yield statement(deliveriesText, deliveriesJson(event, matches, now)) : [];

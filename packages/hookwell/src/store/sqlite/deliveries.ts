@@ -16,6 +16,7 @@ import { recordColumns, recordJoins, toDeliveryRecord } from "./delivery-rows.ts
 import { type Endpoint, insertEndpoint } from "./endpoints.ts";
 import { wakeLanes } from "./lanes.ts";
 import type { Endpoints } from "./last-look.ts";
+import { isSuperseded, settleOrder } from "./ordering.ts";
 import { optionalInteger, optionalName, optionalText, statement, text } from "./rows.ts";
 import { isVisible } from "./subscription-rows.ts";
 import type { Making } from "./subscriptions.ts";
@@ -89,7 +90,7 @@ function isEqual(a: Endpoint | undefined, b: Endpoint): boolean {
 // Written before it is read, so that a transaction begun DEFERRED waits for the write lock here.
 const lockText = `
 UPDATE hookwell_delivery SET attempts = attempts WHERE id = ?
-RETURNING project_id, subscription_id, status, lease_until`;
+RETURNING project_id, subscription_id, status, lease_until, order_key, order_at`;
 const ownerText = "SELECT project_id, tenant_id, owner_id, status FROM hookwell_subscription WHERE id = ?";
 
 const keepSuccessText = `
@@ -99,11 +100,13 @@ FROM hookwell_delivery WHERE id = ? AND last_started_at IS NOT NULL
 ON CONFLICT DO NOTHING`;
 
 const dueNowText = `
-UPDATE hookwell_delivery SET next_attempt_at = CAST(? AS INTEGER), due_at = CAST(? AS INTEGER),
+UPDATE hookwell_delivery SET next_attempt_at = CAST(? AS INTEGER),
+  due_at = CASE due_at WHEN 9000000000000000 THEN due_at ELSE CAST(? AS INTEGER) END,
   updated_at = CAST(? AS INTEGER), lease_token = NULL, lease_until = NULL
 WHERE id = ?`;
 const reopenText = `
 UPDATE hookwell_delivery SET status = 'pending', reason = NULL, attempts = 0, round = round + 1,
+  due_at = CASE WHEN order_key IS NULL THEN due_at ELSE 9000000000000000 END,
   delivered_at = NULL, last_started_at = NULL, last_duration_ms = NULL, last_status_code = NULL
 WHERE id = ?`;
 const cancelText = `
@@ -117,21 +120,29 @@ interface Locked {
   readonly status: DeliveryStatus;
   readonly leaseUntil: number | undefined;
   readonly subscriptionStatus: string | undefined;
+  readonly orderKey: string | undefined;
+  readonly orderAt: number | undefined;
 }
 
 /** A final row opens its next round; a waiting one becomes due now. @throws NotFoundError, InvalidStateError */
 export function* retryProgram(id: string, visibility: Visibility, now: number): Program<DeliveryRecord> {
-  const { lane, status, leaseUntil, subscriptionStatus } = yield* lockVisible(id, visibility);
+  const { lane, status, leaseUntil, subscriptionStatus, orderKey, orderAt } = yield* lockVisible(
+    id,
+    visibility,
+  );
   if (leaseUntil !== undefined && leaseUntil > now)
     throw new InvalidStateError("delivery", id, "in flight", "retry");
   if (subscriptionStatus === "deleted")
     throw new InvalidStateError("delivery", id, "of a deleted subscription", "retry");
   if (status !== "pending") {
+    if (yield* isSuperseded(lane, orderKey, orderAt))
+      throw new InvalidStateError("delivery", id, "superseded", "retry");
     // The row has room for one success; the log keeps the one of the round that ends here.
     yield statement(keepSuccessText, id);
     yield statement(reopenText, id);
   }
   yield statement(dueNowText, now, now, now, id);
+  yield* settleOrder(id, now);
   yield wakeLanes([lane], now);
   return yield* readRecord(id, now);
 }
@@ -142,6 +153,7 @@ export function* cancelProgram(id: string, visibility: Visibility, now: number):
   if (!canMove(deliveryTransitions, status, "cancelled"))
     throw new InvalidStateError("delivery", id, status, "cancel");
   yield statement(cancelText, now, id);
+  yield* settleOrder(id, now);
   return yield* readRecord(id, now);
 }
 
@@ -169,5 +181,7 @@ function* lockVisible(id: string, visibility: Visibility): Program<Locked> {
     status: text(row.status) as DeliveryStatus,
     leaseUntil: optionalInteger(row.lease_until),
     subscriptionStatus: optionalText(owner?.status),
+    orderKey: optionalText(row.order_key),
+    orderAt: optionalInteger(row.order_at),
   };
 }

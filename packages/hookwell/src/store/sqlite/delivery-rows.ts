@@ -3,6 +3,7 @@ import type { AttemptRecord, Delivery, DeliveryRecord } from "../../model/delive
 import type { DeliveryStatus, Hold } from "../../model/states.ts";
 import type { RateLimit } from "../../model/subscription.ts";
 import { rateFreeAt } from "../lane-state.ts";
+import { blockedAt } from "../ordering.ts";
 import { type Endpoint, secretsAt } from "./endpoints.ts";
 import {
   date,
@@ -101,6 +102,7 @@ function holdOf(row: Row, now: number): Hold | undefined {
   const status = optionalText(row.subscription_status);
   if (status === "paused") return "paused";
   if (status === "disabled" || status === "deleted") return "disabled";
+  if (integer(row.due_at) === blockedAt) return "ordering";
   if (optionalInteger(row.opened_at) !== undefined) return "circuit_open";
   if ((optionalInteger(row.hold_until) ?? 0) > now) return "retry_after";
   const rateLimit = optionalJson<RateLimit>(row.rate_limit);

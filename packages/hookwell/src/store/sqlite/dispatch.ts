@@ -1,13 +1,17 @@
-import type { Program, Row } from "../../adapters/seam.ts";
+import { type Program, type Row, runProgramSync } from "../../adapters/seam.ts";
 import { InvalidStateError, NotFoundError } from "../../model/errors.ts";
 import type { EventKey, EventRecord } from "../../model/event.ts";
 import { canMove, eventTransitions } from "../../model/states.ts";
 import type { DispatchItem } from "../contract.ts";
+import { isOperational, parkedInput } from "../operational.ts";
+import { blockedAt, orderKey } from "../ordering.ts";
 import { storable } from "../storable.ts";
+import { captureProgram } from "./capture.ts";
 import type { Connection } from "./connection.ts";
 import { eventColumns, toEventRecord } from "./event-rows.ts";
 import { wakeLanes } from "./lanes.ts";
-import { integer, statement, text } from "./rows.ts";
+import { settleOrder } from "./ordering.ts";
+import { integer, optionalInteger, optionalText, statement, text } from "./rows.ts";
 
 // Two looks a route, each served by (route, due_at, seq) where state = 'new'. An event never tried has due_at 0,
 // so that a clock set back hides none, and those come in capture order whatever the backlog.
@@ -38,7 +42,7 @@ export function takeNew(
 export const markText = `
 UPDATE hookwell_event SET state = 'dispatched', dispatched_at = ?, patch = coalesce(?, patch)
 WHERE id = ? AND project_id = ? AND state = 'new'
-RETURNING type, fanned_out`;
+RETURNING type, fanned_out, tenant_id, subject, revision, seq`;
 
 const bodyText = `
 INSERT INTO hookwell_body (project_id, event_id, variant, bytes) VALUES (?, ?, ?, ?)
@@ -46,8 +50,8 @@ ON CONFLICT DO NOTHING`;
 
 const deliveryText = `
 INSERT INTO hookwell_delivery (id, project_id, event_id, subscription_id, endpoint_id, variant, type, status,
-  attempts, round, next_attempt_at, due_at, created_at, updated_at)
-VALUES (?, ?, ?, ?, ?, ?, ?, 'pending', 0, 1, ?, ?, ?, ?)
+  attempts, round, next_attempt_at, due_at, created_at, updated_at, order_key, order_at)
+VALUES (?, ?, ?, ?, ?, ?, ?, 'pending', 0, 1, ?, ?, ?, ?, ?, ?)
 ON CONFLICT DO NOTHING`;
 
 const capturedLanesText = `
@@ -57,20 +61,39 @@ SELECT subscription_id FROM hookwell_delivery WHERE event_id = ? AND project_id 
 export function dispatch(connection: Connection, items: readonly DispatchItem[], now: number): EventKey[] {
   const done: EventKey[] = [];
   const lanes = new Set<string>();
+  const ordered: string[] = [];
   for (const { projectId, id, bodies, deliveries, patch } of items) {
     const [event] = connection.all(markText, [now, patch ?? null, id, projectId]);
     if (!event) continue;
     done.push({ projectId, id });
     for (const { variant, bytes } of bodies) connection.all(bodyText, [projectId, id, variant, bytes]);
-    for (const { id: deliveryId, subscriptionId, endpointId, variant } of deliveries) {
+    const key = orderKey({
+      tenantId: text(event.tenant_id),
+      subject: optionalText(event.subject),
+      revision: optionalInteger(event.revision),
+    });
+    const at = optionalInteger(event.revision) ?? integer(event.seq);
+    for (const { id: deliveryId, subscriptionId, endpointId, variant, ordered: isOrdered } of deliveries) {
+      const order = isOrdered ? key : undefined;
       const place = [deliveryId, projectId, id, subscriptionId, endpointId, variant, text(event.type)];
-      connection.all(deliveryText, [...place, now, now, now, now]);
+      const due = order === undefined ? now : blockedAt;
+      connection.all(deliveryText, [
+        ...place,
+        now,
+        due,
+        now,
+        now,
+        order ?? null,
+        order === undefined ? null : at,
+      ]);
+      if (order !== undefined) ordered.push(deliveryId);
       lanes.add(subscriptionId);
     }
     if (integer(event.fanned_out) === 1)
       for (const row of connection.all(capturedLanesText, [id, projectId]))
         lanes.add(text(row.subscription_id));
   }
+  for (const id of ordered) runProgramSync(settleOrder(id, now), connection.run);
   if (lanes.size > 0) connection.run(wakeLanes(lanes, now));
   return done;
 }
@@ -78,7 +101,7 @@ export function dispatch(connection: Connection, items: readonly DispatchItem[],
 const failText = `
 UPDATE hookwell_event SET tries = tries + 1, error = ?, state = ?, due_at = ?
 WHERE id = ? AND project_id = ? AND state = 'new'
-RETURNING seq`;
+RETURNING type`;
 
 /** Inside a write: counts a failed try, and parks the event when there is to be no other. */
 export function failDispatch(
@@ -90,7 +113,12 @@ export function failDispatch(
 ): boolean {
   const state = retryInMs === null ? "parked" : "new";
   const dueAt = retryInMs === null ? 0 : Math.max(1, now + Math.round(retryInMs));
-  return connection.all(failText, [storable(error), state, dueAt, id, projectId]).length > 0;
+  const [event] = connection.all(failText, [storable(error), state, dueAt, id, projectId]);
+  if (event && retryInMs === null && !isOperational(text(event.type))) {
+    const parked = parkedInput({ projectId, id }, text(event.type), storable(error), now);
+    runProgramSync(captureProgram([parked], now), connection.run);
+  }
+  return event !== undefined;
 }
 
 /** Sends a parked event through dispatch again. */

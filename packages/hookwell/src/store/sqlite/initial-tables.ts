@@ -115,12 +115,21 @@ CREATE TABLE hookwell_delivery (
   last_duration_ms INTEGER,
   created_at INTEGER NOT NULL,
   updated_at INTEGER NOT NULL,
-  delivered_at INTEGER
+  delivered_at INTEGER,
+  -- Place among the deliveries of its subject. One that waits for another has due_at 9e15.
+  order_key TEXT,
+  order_at INTEGER
 ) STRICT;
 CREATE UNIQUE INDEX hookwell_delivery_id ON hookwell_delivery (id);
 CREATE UNIQUE INDEX hookwell_delivery_pair ON hookwell_delivery (event_id, subscription_id);
 CREATE INDEX hookwell_delivery_pending ON hookwell_delivery (subscription_id, due_at, id)
   WHERE status = 'pending';
+CREATE INDEX hookwell_delivery_queue ON hookwell_delivery (subscription_id, order_key, order_at, id)
+  WHERE status = 'pending' AND order_key IS NOT NULL;
+CREATE INDEX hookwell_delivery_head ON hookwell_delivery (subscription_id, order_key)
+  WHERE status = 'pending' AND order_key IS NOT NULL AND due_at < 9000000000000000;
+CREATE INDEX hookwell_delivery_seen ON hookwell_delivery (subscription_id, order_key, order_at)
+  WHERE order_key IS NOT NULL AND (attempts > 0 OR round > 1);
 CREATE INDEX hookwell_delivery_list ON hookwell_delivery (created_at, id);
 CREATE INDEX hookwell_delivery_lane ON hookwell_delivery (subscription_id, created_at, id);
 CREATE INDEX hookwell_delivery_trouble ON hookwell_delivery (status, created_at, id)
@@ -162,7 +171,10 @@ CREATE TABLE hookwell_lane (
   rate_limit TEXT,
   rate_tat INTEGER NOT NULL DEFAULT 0,
   max_in_flight INTEGER,
-  slots TEXT NOT NULL DEFAULT '{}'
+  slots TEXT NOT NULL DEFAULT '{}',
+  -- When a failed delivery was last told of, and how many failed since.
+  reported_at INTEGER,
+  unreported INTEGER NOT NULL DEFAULT 0
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX hookwell_lane_ready ON hookwell_lane (subscription_id) WHERE ready = 1 AND held = 0;
 CREATE INDEX hookwell_lane_waiting ON hookwell_lane (next_due) WHERE ready = 0 AND held = 0;

@@ -6,7 +6,8 @@ import { integer, optionalInteger, optionalJson, optionalText, text } from "./ro
 
 /** The columns of a lane `l` that {@link toLane} reads. */
 export const laneColumns = `l.subscription_id, l.hold_until, l.blocked_until, l.failures, l.failing_since, l.breaks,
-  l.opened_at, l.probe_step, l.probe_at, l.probe_id, l.rate_limit, l.rate_tat, l.max_in_flight, l.slots`;
+  l.opened_at, l.probe_step, l.probe_at, l.probe_id, l.rate_limit, l.rate_tat, l.max_in_flight, l.slots,
+  l.reported_at, l.unreported`;
 
 export const readLaneText = `SELECT ${laneColumns} FROM hookwell_lane l WHERE l.subscription_id = ?`;
 
@@ -19,6 +20,7 @@ export function toLane(row: Row): LaneRow {
   const failingSince = optionalInteger(row.failing_since);
   const since = optionalInteger(row.opened_at);
   const probeId = optionalText(row.probe_id);
+  const reportedAt = optionalInteger(row.reported_at);
   const state: LaneState = {
     holdUntil: optionalInteger(row.hold_until) ?? 0,
     blockedUntil: optionalInteger(row.blocked_until) ?? 0,
@@ -26,6 +28,8 @@ export function toLane(row: Row): LaneRow {
     breaks: integer(row.breaks),
     rateTat: integer(row.rate_tat),
     slots: JSON.parse(text(row.slots)) as Record<string, number>,
+    unreported: integer(row.unreported),
+    ...(reportedAt !== undefined && { reportedAt }),
     ...(failingSince !== undefined && { failingSince }),
     ...(since !== undefined && {
       open: {
@@ -52,7 +56,8 @@ export function readLane(connection: Connection, subscriptionId: string): LaneRo
 
 export const writeLaneText = `
 UPDATE hookwell_lane SET blocked_until = ?, failures = ?, failing_since = ?, breaks = ?, opened_at = ?,
-  probe_step = ?, probe_at = ?, probe_id = ?, rate_tat = ?, slots = ?, ready = ?, next_due = ?
+  probe_step = ?, probe_at = ?, probe_id = ?, rate_tat = ?, slots = ?, reported_at = ?,
+  unreported = ?, ready = ?, next_due = ?
 WHERE subscription_id = ?`;
 
 /** Writes what the lane remembers; it is looked at as soon as it rests no more. */
@@ -75,6 +80,8 @@ export function writeLane(
     open?.probeId ?? null,
     state.rateTat,
     JSON.stringify(state.slots),
+    state.reportedAt ?? null,
+    state.unreported,
     rest > now ? 0 : 1,
     rest > now ? rest : null,
     subscriptionId,

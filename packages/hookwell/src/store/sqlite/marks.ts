@@ -1,9 +1,11 @@
+import { runProgramSync } from "../../adapters/seam.ts";
 import { NotFoundError } from "../../model/errors.ts";
 import { afterMark, isGuarded } from "../lane-state.ts";
 import { storable } from "../storable.ts";
 import type { Connection } from "./connection.ts";
 import { readLane, writeLane } from "./lane-rows.ts";
 import { laneDue } from "./lanes.ts";
+import { settleOrder } from "./ordering.ts";
 import { optionalText, text } from "./rows.ts";
 
 const free = "lease_token = NULL, lease_until = NULL, updated_at = ?";
@@ -50,6 +52,7 @@ export function applyMark(
       connection.run(laneDue(text(row.subscription_id), due));
     }
   }
+  if (mark.kind !== "retry") runProgramSync(settleOrder(id, now), connection.run);
   const lane = text(row.subscription_id);
   const known = readLane(connection, lane);
   if (known && isGuarded(known.state, known.limits))

@@ -5,7 +5,7 @@ import { optionalJson, statement, text } from "./rows.ts";
 
 // The key of the filter table serves every condition, so the cost is that of the subscriptions found.
 const matchText = (tenants: boolean): string => `
-SELECT s.id, s.endpoint_id, s.fields
+SELECT s.id, s.endpoint_id, s.fields, s.ordering
 FROM hookwell_subscription_filter f
 CROSS JOIN hookwell_subscription s ON s.id = f.subscription_id
 WHERE f.project_id = ?
@@ -36,5 +36,6 @@ function toMatch(row: Row): Match {
     subscriptionId: text(row.id),
     endpointId: text(row.endpoint_id),
     ...(fields && { fields }),
+    ...(row.ordering === "subject" && { ordered: true as const }),
   };
 }

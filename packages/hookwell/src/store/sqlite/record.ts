@@ -1,17 +1,22 @@
 import { runProgramSync } from "../../adapters/seam.ts";
 import type { Exchange, Outcome } from "../../model/delivery.ts";
 import type { LanePolicy } from "../../model/lane-policy.ts";
-import type { DeliveryStatus } from "../../model/states.ts";
+import type { DeliveryStatus, DisabledReason } from "../../model/states.ts";
 import type { RecordResult } from "../contract.ts";
-import { afterOutcomes, isClean, type LaneOutcome, type LaneState, laneOutcome } from "../lane-state.ts";
+import { LaneBatch } from "../lane-news.ts";
+import { freesPlace, type LaneState, laneOutcome } from "../lane-state.ts";
+import { isOperational, operationalInput } from "../operational.ts";
 import { storable } from "../storable.ts";
+import { captureProgram } from "./capture.ts";
 import type { Connection, SqliteValue } from "./connection.ts";
 import { readLane, writeLane } from "./lane-rows.ts";
 import { followStatus, laneDue, restsUntil, wakeLanes } from "./lanes.ts";
-import { integer, text } from "./rows.ts";
+import { settleOrder } from "./ordering.ts";
+import { integer, optionalText, text } from "./rows.ts";
 
 const claimed = "WHERE id = ? AND status = 'pending' AND lease_token = ?";
-const answer = "RETURNING id, subscription_id, status, attempts, round, due_at";
+const answer =
+  "RETURNING id, event_id, subscription_id, type, status, attempts, round, due_at, error_code, order_key";
 const free = "lease_token = NULL, lease_until = NULL, updated_at = ?";
 
 const deliveredText = `
@@ -41,9 +46,9 @@ ON CONFLICT (delivery_id, round, number) DO UPDATE SET started_at = excluded.sta
   duration_ms = excluded.duration_ms, status_code = excluded.status_code, error_code = excluded.error_code,
   error = excluded.error, response_excerpt = excluded.response_excerpt`;
 
-const goneText = `
+const disableText = `
 UPDATE hookwell_subscription
-SET status = 'disabled', status_reason = 'gone', updated_at = ?, status_changed_at = ?
+SET status = 'disabled', status_reason = ?, updated_at = ?, status_changed_at = ?
 WHERE id = ? AND status IN ('active', 'paused')
 RETURNING id`;
 
@@ -70,7 +75,8 @@ export function recordOutcomes(
   const stale: string[] = [];
   const bad: string[] = [];
   const woken = new Set<string>();
-  const touched = new Map<string, LaneOutcome[]>();
+  const finished: string[] = [];
+  const batches = new Map<string, LaneBatch>();
   for (const outcome of outcomes) {
     if (!hasNumbers(outcome)) {
       const { id, leaseToken } = outcome;
@@ -85,37 +91,68 @@ export function recordOutcomes(
     const lane = text(row.subscription_id);
     const status = text(row.status) as DeliveryStatus;
     recorded.push({ id: outcome.id, status, attempts: integer(row.attempts) });
-    touched.set(lane, [...(touched.get(lane) ?? []), laneOutcome(outcome)]);
+    const batch = batches.get(lane) ?? new LaneBatch();
+    batches.set(lane, batch);
+    batch.outcomes.push(laneOutcome(outcome));
+    if (status === "failed" && !isOperational(text(row.type)))
+      batch.failed.push({
+        deliveryId: outcome.id,
+        eventId: text(row.event_id),
+        type: text(row.type),
+        errorCode: optionalText(row.error_code) ?? "",
+      });
+    if (status !== "pending" && row.order_key !== null) finished.push(outcome.id);
     if (outcome.kind === "released") woken.add(lane);
-    else if (outcome.kind === "gone") disableAsGone(connection, lane, now);
+    else if (outcome.kind === "gone") batch.gone ||= disable(connection, lane, "gone", now);
     else if ("holdLaneMs" in outcome && outcome.holdLaneMs !== undefined) {
       const until = now + Math.round(outcome.holdLaneMs);
       connection.all(laneHoldText, [until, until, lane]);
     } else if (outcome.kind === "retry") connection.run(laneDue(lane, integer(row.due_at)));
   }
-  const lanes = changeLanes(connection, touched, policy, now);
+  let readied = false;
+  for (const id of finished) if (runProgramSync(settleOrder(id, now), connection.run)) readied = true;
+  const changed = changeLanes(connection, batches, policy, now);
+  const { lanes } = changed;
+  readied ||= changed.freed;
   if (woken.size > 0) connection.run(wakeLanes(woken, now));
-  return { recorded, stale, bad, lanes };
+  return { recorded, stale, bad, lanes, ...(readied && { readied }) };
 }
+
+const ownerText = "SELECT project_id, status FROM hookwell_subscription WHERE id = ?";
 
 /** What the outcomes mean for their lanes. A lane that is well, and got no failure, is only read. */
 function changeLanes(
   connection: Connection,
-  touched: ReadonlyMap<string, readonly LaneOutcome[]>,
+  batches: ReadonlyMap<string, LaneBatch>,
   policy: LanePolicy,
   now: number,
-): RecordResult["lanes"] {
-  const changes: RecordResult["lanes"][number][] = [];
-  for (const subscriptionId of [...touched.keys()].sort()) {
-    const outcomes = touched.get(subscriptionId)!;
+): { readonly lanes: RecordResult["lanes"]; readonly freed: boolean } {
+  let freed = false;
+  const lanes: RecordResult["lanes"][number][] = [];
+  for (const subscriptionId of [...batches.keys()].sort()) {
+    const batch = batches.get(subscriptionId)!;
     const before = readLane(connection, subscriptionId);
-    if (!before || (isClean(before.state) && !outcomes.some(({ kind }) => kind === "failure"))) continue;
-    const { lane, change } = afterOutcomes(before.state, before.limits, outcomes, policy, now);
-    if (sameLane(lane, before.state)) continue;
-    writeLane(connection, subscriptionId, lane, now);
-    if (change) changes.push({ subscriptionId, change });
+    if (!before || batch.leaves(before.state)) continue;
+    const [owner] = connection.all(ownerText, [subscriptionId]);
+    const active = owner?.status === "active";
+    const { lane, changes, news } = batch.apply(
+      before.state,
+      before.limits,
+      policy,
+      active,
+      subscriptionId,
+      now,
+    );
+    if (!sameLane(lane, before.state)) writeLane(connection, subscriptionId, lane, now);
+    freed ||= freesPlace(before.state, lane);
+    if (changes.includes("disabled")) disable(connection, subscriptionId, "failing", now);
+    for (const change of changes) lanes.push({ subscriptionId, change });
+    if (!owner || news.length === 0) continue;
+    const projectId = text(owner.project_id);
+    const events = news.map(([type, data]) => operationalInput(projectId, type, subscriptionId, data, now));
+    runProgramSync(captureProgram(events, now), connection.run);
   }
-  return changes;
+  return { lanes, freed };
 }
 
 /** Without a policy most failures leave a lane as it is. */
@@ -192,8 +229,14 @@ function storableOrNull(value: string | undefined): string | null {
   return value === undefined ? null : storable(value);
 }
 
-/** 410: nothing else is sent there, and maintenance cancels what waits. */
-function disableAsGone(connection: Connection, subscriptionId: string, now: number): void {
-  if (connection.all(goneText, [now, now, subscriptionId]).length > 0)
-    runProgramSync(followStatus(subscriptionId, now), connection.run);
+/** Nothing else is sent there. False when the subscription was off already. */
+function disable(
+  connection: Connection,
+  subscriptionId: string,
+  reason: DisabledReason,
+  now: number,
+): boolean {
+  if (connection.all(disableText, [reason, now, now, subscriptionId]).length === 0) return false;
+  runProgramSync(followStatus(subscriptionId, now), connection.run);
+  return true;
 }

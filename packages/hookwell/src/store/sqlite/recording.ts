@@ -23,11 +23,11 @@ export class Recording {
   async record(outcomes: readonly Outcome[], now: Now, policy: LanePolicy = {}): Promise<RecordResult> {
     const connection = await this.#session.ready();
     try {
-      const { recorded, stale, bad, lanes } = await connection.write(() =>
+      const { bad, ...result } = await connection.write(() =>
         recordOutcomes(connection, outcomes, this.#session.now(now), policy),
       );
       for (const id of bad) this.#report(id, "it has a time or number that is none");
-      return { recorded, stale, lanes };
+      return result;
     } catch (error) {
       if (error instanceof HookwellError) throw error;
       if (outcomes.length === 1) {
@@ -41,6 +41,7 @@ export class Recording {
         recorded: [...first.recorded, ...second.recorded],
         stale: [...first.stale, ...second.stale],
         lanes: [...first.lanes, ...second.lanes],
+        ...((first.readied || second.readied) && { readied: true as const }),
       };
     }
   }

@@ -19,6 +19,7 @@ import { urlHost } from "../url-host.ts";
 import { insertEndpoint, readEndpoint } from "./endpoints.ts";
 import type { Keys } from "./keys.ts";
 import { afterPause, followStatus, forgive, newLimits } from "./lanes.ts";
+import { dropOrder, settleLane } from "./ordering.ts";
 import { integer, statement, text } from "./rows.ts";
 import { isVisible, toSubscriptionRecord } from "./subscription-rows.ts";
 
@@ -188,6 +189,7 @@ export function* updateProgram(
     id,
   );
   if (patch.eventTypes) yield* putFilters(id, eventTypes);
+  if (patch.ordering === "none" && record.ordering === "subject") yield* dropOrder(id, now);
   if (url !== record.url) yield* forgive(id, now);
   const rate = jsonOrNull(changed("rateLimit"));
   const most = changed("maxInFlight");
@@ -222,6 +224,7 @@ export function* statusProgram(
     yield afterPause(id, now - integer(before.status_changed_at));
   else if (status === "active") yield* forgive(id, now);
   yield* followStatus(id, now);
+  if (status === "active") yield* settleLane(id, now);
   return toSubscriptionRecord(row!);
 }
 

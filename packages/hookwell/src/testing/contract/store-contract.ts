@@ -3,6 +3,7 @@ import { circuitRules } from "./circuit-rules.ts";
 import { claimRules } from "./claim-rules.ts";
 import { dispatchRules } from "./dispatch-rules.ts";
 import { endpointRules } from "./endpoint-rules.ts";
+import { failingRules } from "./failing-rules.ts";
 import type { StoreHarness, TestRunner } from "./harness.ts";
 import { keyRules } from "./key-rules.ts";
 import { laneRules } from "./lane-rules.ts";
@@ -11,6 +12,7 @@ import { listRules } from "./list-rules.ts";
 import { managementRules } from "./management-rules.ts";
 import { markRules } from "./mark-rules.ts";
 import { matchingRules } from "./matching-rules.ts";
+import { orderRules } from "./order-rules.ts";
 import { outcomeRules } from "./outcome-rules.ts";
 import { referenceRules } from "./reference-rules.ts";
 import type { Rule } from "./rule.ts";
@@ -26,6 +28,8 @@ const chapters: Readonly<Record<string, (rule: Rule) => void>> = {
   lanes: laneRules,
   "circuit breaker": circuitRules,
   "limits of a subscription": limitRules,
+  "failing subscriptions": failingRules,
+  ordering: orderRules,
   outcomes: outcomeRules,
   endpoints: endpointRules,
   capture: captureRules,

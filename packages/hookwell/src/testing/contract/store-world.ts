@@ -89,11 +89,12 @@ export class StoreWorld {
   /** Dispatches a new event to what matches, one body for all. */
   async dispatch(event: CaptureInput): Promise<string[]> {
     const [matches = []] = await this.store.matchSubscriptions([query(event)]);
-    const deliveries = matches.map(({ subscriptionId, endpointId }) => ({
+    const deliveries = matches.map(({ subscriptionId, endpointId, ordered }) => ({
       id: deliveryId(event.id, subscriptionId),
       subscriptionId,
       endpointId,
       variant: "default",
+      ...(ordered && { ordered }),
     }));
     const bodies = [{ variant: "default", bytes: Buffer.from(`{"event":"${event.id}"}`) }];
     await this.store.dispatch([{ projectId: event.projectId, id: event.id, bodies, deliveries }], null);
