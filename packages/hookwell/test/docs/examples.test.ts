@@ -5,7 +5,8 @@ import { expect, test } from "vitest";
 
 const root = fileURLToPath(new URL("../../../../", import.meta.url));
 const read = (path: string) => readFileSync(join(root, path), "utf8");
-const pages = ["README.md", ...readdirSync(join(root, "docs/guides")).map((name) => `docs/guides/${name}`)];
+const guides = readdirSync(join(root, "docs/guides")).map((name) => `docs/guides/${name}`);
+const pages = ["README.md", "packages/hookwell/README.md", "packages/server/README.md", ...guides];
 const sources = (directory: string): string[] =>
   readdirSync(join(root, directory), { recursive: true, encoding: "utf8" })
     .filter((name) => name.endsWith(".ts"))
