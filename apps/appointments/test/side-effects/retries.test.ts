@@ -4,7 +4,7 @@ import { sideEffects } from "../../src/side-effects/index.ts";
 import { ok } from "../bookings/support/booking-world.ts";
 import { dialects, type UserClient } from "../support/world.ts";
 import { json } from "./support/calendar-server.ts";
-import { type EffectWorld, hour, minute, openEffectWorld } from "./support/effect-world.ts";
+import { type EffectWorld, eventually, hour, minute, openEffectWorld } from "./support/effect-world.ts";
 
 describe.each(dialects)("on %s", (dialect) => {
   let world: EffectWorld;
@@ -261,7 +261,7 @@ describe.each(dialects)("on %s", (dialect) => {
       background.start();
       const booked = await book();
       background.kick();
-      await expect.poll(() => answer !== undefined).toBe(true);
+      await eventually(() => answer !== undefined).toBe(true);
       let isStopped = false;
       const stopping = background.stop().then(() => {
         isStopped = true;
@@ -280,8 +280,8 @@ describe.each(dialects)("on %s", (dialect) => {
       background.start();
       const booked = await book();
       background.kick();
-      await expect.poll(() => subjects()).toEqual(["Confirmed"]);
-      await expect.poll(() => world.statuses(booked.id)).toContain("mail_confirmation done");
+      await eventually(() => subjects()).toEqual(["Confirmed"]);
+      await eventually(() => world.statuses(booked.id)).toContain("mail_confirmation done");
       await background.stop();
     });
   });
