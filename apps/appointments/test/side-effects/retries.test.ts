@@ -110,6 +110,21 @@ describe.each(dialects)("on %s", (dialect) => {
       });
     });
 
+    test("bookings 64: mails wait twenty seconds for a calendar that is not asked, and no longer", async () => {
+      const booked = await book();
+      await world.db
+        .updateTable("side_effects")
+        .set({ run_at: booked.start_at })
+        .where("booking_id", "=", booked.id)
+        .where("lane", "=", "calendar")
+        .execute();
+      world.clock.advance(19_999);
+      expect(await world.effects.runOnce()).toBe(0);
+      world.clock.advance(1);
+      expect(await world.effects.runOnce()).toBe(2);
+      expect(subjects()).toEqual(["Confirmed"]);
+    });
+
     test("bookings 67: a calendar is told the last change only, and an entry that is gone is made again", async () => {
       const booked = await book();
       await move(booked, "2031-04-20T11:00:00Z");
