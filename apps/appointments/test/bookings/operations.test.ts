@@ -129,6 +129,21 @@ describe.each(dialects)("on %s", (dialect) => {
     world.clock.advance(-3_600_000);
   });
 
+  test("what staff booked for an address uses up none of its own ten an hour", async () => {
+    const { host, eventType, invite } = await scene({ slot_interval_minutes: 30 });
+    const recipient = { name: "Popular", email: "popular@example.com" };
+    for (const hour of ["09", "10", "11", "12", "13"])
+      for (const minute of ["00", "30"])
+        ok(
+          await host.post(
+            "/v1/bookings",
+            choice(eventType.slug, `${hour}:${minute}`, { email: recipient.email }),
+          ),
+          201,
+        );
+    await world.book(await invite({ recipient }), at("14:00"));
+  });
+
   test("a calendar that cannot be asked is 503 at book and at a move, and what it says is taken", async () => {
     const { host, invite } = await scene();
     const booking = await world.book(await invite(), at("10:00"));
