@@ -36,6 +36,31 @@ test("every answer below a token's path is kept by nobody: no-store, no-referrer
   }
 });
 
+test("so is every answer that a new token is in: an invitation, an ordinary booking", async () => {
+  await using world = await openBookingWorld("sqlite");
+  const host = await world.host();
+  const { id, slug } = await world.eventType([host]);
+  const invitation = await host.post("/v1/scheduling-invitations", {
+    event_type_id: id,
+    recipient: { name: "Ada", email: "ada@example.com" },
+    expires_at: "2031-05-05T00:00:00Z",
+  });
+  const booking = await host.post("/v1/bookings", {
+    event_type_slug: slug,
+    start_at: "2031-03-04T15:00:00Z",
+    timezone: "Asia/Tokyo",
+    name: "Ada",
+    email: "ada@example.com",
+  });
+  expect(ok(invitation, 201).body.token).toHaveLength(64);
+  expect(ok(booking, 201).body.manage_token).toHaveLength(64);
+  for (const { headers } of [invitation, booking]) {
+    expect(headers.get("cache-control")).toBe("no-store");
+    expect(headers.get("referrer-policy")).toBe("no-referrer");
+    expect(headers.get("x-robots-tag")).toBe("noindex");
+  }
+});
+
 test("an address has 60 reads and 20 submissions a minute, over all tokens, and says when to come back", async () => {
   const clock = testClock();
   await using world = await openBookingWorld("sqlite", {
