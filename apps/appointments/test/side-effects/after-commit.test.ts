@@ -368,6 +368,10 @@ describe.each(dialects)("on %s", (dialect) => {
       location_value: `https://meet.example.com/${booked.id.slice(0, 8)}`,
     });
     expect(await world.bookingEvents(booked.id)).toHaveLength(2);
+    // Nor does the entry of the new time name the link of the old one.
+    const moved = world.calendar.calls("PUT").filter(({ body }) => body.sequence === 2);
+    expect(moved.length).toBeGreaterThanOrEqual(2);
+    for (const { body } of moved) expect(body.location).not.toBe("https://meet.example.com/first");
   });
 
   test("bookings 57: a link that is there before the first poll is in the body of its revision", async () => {
