@@ -1,4 +1,8 @@
 import { defineConfig } from "vitest/config";
+import { compileCache } from "./packages/hookwell/test/support/compile-cache.ts";
+
+// Each test file has a process of its own, and they all load the same drivers, frameworks and libraries.
+process.env.NODE_COMPILE_CACHE ??= compileCache;
 
 // One configuration for the whole repository. Tests import packages by name and get their sources.
 export default defineConfig({

@@ -12,7 +12,9 @@ const hooks = createHookwell({
 });
 await hooks.ready();
 hooks.start();
-hooks.transaction(new DatabaseSync("app.db"), (tx) => {
+const db = new DatabaseSync("app.db");
+db.exec("CREATE TABLE IF NOT EXISTS users (id TEXT)");
+hooks.transaction(db, (tx) => {
   tx.prepare("INSERT INTO users VALUES (?)").run("u1");
   hooks.emitSync("user.created", { id: "u1" }, { tx });
 });

@@ -40,7 +40,8 @@ export async function ensureExampleInvitation(
       expires_at: timestampOf(deps.now().getTime() + validDays * dayMs),
       external: { system: "crm", reference: "CASE-1042", url: "https://crm.example.com/cases/1042" },
     },
-    { type: "system", id: "first-run" },
+    // Like the first user, the example is announced to nobody: the receiver page begins with what people do.
+    { actor: { type: "system", id: "first-run" }, audience: [] },
   );
   return { token };
 }

@@ -36,13 +36,12 @@ describe.each(["sqlite", "postgres"] as const)("npm start on %s", (dialect) => {
     expect(answers).toContain('"name":"Ada Lovelace"');
     expect(answers).toContain('"name":"Ada King"');
     expect(answers).toContain('"status":"suspended"');
-    const page = await receiverPage(url, (text) => count(text, "<article") === 4);
-    // The fourth is the example invitation that this start made.
-    for (const type of ["user.created", "user.updated", "user.deactivated", "scheduling_invitation.created"])
+    const page = await receiverPage(url, (text) => count(text, "<article") === 3);
+    for (const type of ["user.created", "user.updated", "user.deactivated"])
       expect(count(page, `<h2>${type}</h2>`)).toBe(1);
-    expect(count(page, "Standard Webhooks signature verified")).toBe(4);
-    expect(count(page, "Body signature verified")).toBe(4);
-    expect(count(page, ">First time<")).toBe(4);
+    expect(count(page, "Standard Webhooks signature verified")).toBe(3);
+    expect(count(page, "Body signature verified")).toBe(3);
+    expect(count(page, ">First time<")).toBe(3);
 
     const authorization = `Bearer ${key}`;
     const catalogue = await fetch(`${url}/hookwell/v1/catalogue`, { headers: { authorization } });
@@ -81,13 +80,13 @@ describe.each(["sqlite", "postgres"] as const)("npm start on %s", (dialect) => {
     expect(((await users.json()) as { items: { name: string }[] }).items.map(({ name }) => name)).toContain(
       "Ada King",
     );
-    expect(count(await receiverPage(newUrl, () => true), "<article")).toBe(4);
+    expect(count(await receiverPage(newUrl, () => true), "<article")).toBe(3);
     // Its own commands work too, on the new port, with the key in the shell; and their webhooks verify.
     expect(commandsIn(again)).toHaveLength(3);
     await shell(commandsIn(again).join("\n"), { HOOKWELL_API_KEY: key });
-    const whole = await receiverPage(newUrl, (text) => count(text, "<article") === 7);
-    expect(count(whole, "Standard Webhooks signature verified")).toBe(7);
-    expect(count(whole, "Body signature verified")).toBe(7);
+    const whole = await receiverPage(newUrl, (text) => count(text, "<article") === 6);
+    expect(count(whole, "Standard Webhooks signature verified")).toBe(6);
+    expect(count(whole, "Body signature verified")).toBe(6);
     second.child.kill("SIGTERM");
     expect(await second.ended()).toBe(0);
   });
@@ -121,7 +120,7 @@ test("HOOKWELL_WORKER=off captures and sends nothing, until a start with a worke
   expect(output).not.toContain(chosen);
   for (const path of ["/v1/users/me", "/hookwell/v1/subscriptions"])
     expect((await fetch(url + path, { headers: { authorization: `Bearer ${chosen}` } })).status).toBe(200);
-  const page = await receiverPage(url, (text) => count(text, "<article") === 4);
+  const page = await receiverPage(url, (text) => count(text, "<article") === 3);
   expect(count(page, "NOT verified")).toBe(0);
 });
 

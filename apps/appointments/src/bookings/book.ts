@@ -1,5 +1,4 @@
 import type { Actor } from "hookwell";
-import { loadSlotHosts } from "../availability/slot-hosts.ts";
 import type { AppTransaction } from "../database/schema.ts";
 import { inTransaction } from "../database/transaction-guard.ts";
 import { type EventType, type EventTypeHost, isBookable } from "../event-types/event-type.ts";
@@ -16,7 +15,7 @@ import { invitationSlotsInput, whyUnusable } from "../invitations/invitation-slo
 import { moveInvitation } from "../invitations/lifecycle.ts";
 import { type Answer, type GivenAnswer, readAnswers } from "../scheduling/answers.ts";
 import { instantOf, minuteMs, type Period } from "../scheduling/calendar.ts";
-import { type SlotsInput, slotAt } from "../scheduling/slots.ts";
+import { slotAt } from "../scheduling/slots.ts";
 import type { Caller } from "../users/user-access.ts";
 import { refuseTooManyBookings } from "./booking-limits.ts";
 import { lockHosts } from "./booking-rows.ts";
@@ -25,6 +24,7 @@ import { notRecorded, type Transition } from "./capture.ts";
 import type { BookingDeps } from "./deps.ts";
 import { issueManageToken } from "./manage-token.ts";
 import { insertBooking } from "./new-booking.ts";
+import { ordinarySlotsInput } from "./ordinary-slots.ts";
 import { refusePast, slotUnavailable } from "./times.ts";
 
 /** A booking that was just made. */
@@ -211,30 +211,4 @@ function readChoice(
   const { answers, problems } = readAnswers(questions, given);
   if (problems.length > 0) throw invalid(problems);
   return answers;
-}
-
-async function ordinarySlotsInput(
-  trx: AppTransaction,
-  eventType: EventType,
-  hosts: readonly EventTypeHost[],
-  at: {
-    readonly range: Period;
-    readonly now: Date;
-    readonly calendarBusy: ReadonlyMap<string, readonly Period[]>;
-  },
-): Promise<SlotsInput> {
-  const now = at.now.getTime();
-  return {
-    now,
-    range: at.range,
-    eventTypeId: eventType.id,
-    durationMinutes: eventType.durationMinutes,
-    slotIntervalMinutes: eventType.slotIntervalMinutes,
-    bufferBeforeMinutes: eventType.bufferBeforeMinutes,
-    bufferAfterMinutes: eventType.bufferAfterMinutes,
-    minNoticeMinutes: eventType.minNoticeMinutes,
-    maxFutureDays: eventType.maxFutureDays,
-    routingMode: eventType.routingMode,
-    hosts: await loadSlotHosts(trx, { ...at, now, hosts }),
-  };
 }

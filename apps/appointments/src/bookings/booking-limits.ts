@@ -9,7 +9,8 @@ const mostAnHour = 10;
 
 /**
  * The cap on upcoming bookings of one attendee, and the limit on bookings of one address, both counted in the
- * database: they hold for every process, and the event type is locked, so also for bookings made at once.
+ * database, so they hold over all processes. The event type is locked: the cap is kept by bookings made at once too,
+ * the limit only by those of one event type.
  * @throws ProblemError 409 at the cap, 429 at the limit (of a customer; staff has none)
  */
 export async function refuseTooManyBookings(
@@ -41,6 +42,7 @@ export async function refuseTooManyBookings(
   if (by === "staff") return;
   const lately = await ofAddress
     .select((select) => select.fn.countAll().as("count"))
+    .where("bookings.scheduling_invitation_id", "is not", null)
     .where("bookings.created_at", ">", new Date(now.getTime() - hourMs).toISOString())
     .executeTakeFirstOrThrow();
   if (Number(lately.count) >= mostAnHour)

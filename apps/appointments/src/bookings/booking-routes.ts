@@ -3,6 +3,7 @@ import type { BookingsTable } from "../database/scheduling-tables.ts";
 import type { AppEnvironment } from "../http/environment.ts";
 import { readPage, writeCursor } from "../http/paging.ts";
 import { check, readJson } from "../http/request-body.ts";
+import { keepToItself } from "../http/token-routes.ts";
 import { bookingSteps } from "../side-effects/booking-steps.ts";
 import type { Caller } from "../users/user-access.ts";
 import { bookingCalls } from "./book.ts";
@@ -39,7 +40,7 @@ export function bookingRoutes(deps: BookingDeps): Hono<AppEnvironment> {
     const choice = check(ordinaryBookingSchema, await readJson(context));
     const { booking, manageToken } = await calls.book.ordinary(context.get("caller"), choice);
     context.header("Location", `/v1/bookings/${booking.id}`);
-    context.header("Cache-Control", "no-store");
+    keepToItself(context);
     return context.json({ ...(await shown(booking)), manage_token: manageToken }, 201);
   });
 

@@ -1,5 +1,13 @@
+import type { BookingsTable } from "../database/scheduling-tables.ts";
 import type { AppDatabase } from "../database/schema.ts";
 import { invalid } from "../http/problem.ts";
+
+/** Where a booking takes place, as it is now. "" = unknown: a link that was made for an older revision is none of it. */
+export function currentLocation(
+  booking: Pick<BookingsTable, "location_value" | "location_revision" | "revision">,
+): string {
+  return booking.location_revision === booking.revision ? booking.location_value : "";
+}
 
 /**
  * Stores where a booking takes place: the meeting link that arrives, "" = unknown. It makes no event and raises no

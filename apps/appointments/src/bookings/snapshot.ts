@@ -2,6 +2,7 @@ import type { BookingsTable } from "../database/scheduling-tables.ts";
 import type { AppDatabase } from "../database/schema.ts";
 import { instantOf, minuteMs } from "../scheduling/calendar.ts";
 import type { BookingEventData, BookingEventType } from "./events.ts";
+import { currentLocation } from "./location.ts";
 
 /** An interval as a booking had it. */
 export interface Interval {
@@ -138,7 +139,7 @@ export function bookingData(
       : {}),
     duration_minutes: durationMinutes(booking),
     location_type: booking.location_type,
-    location_value: booking.location_revision === booking.revision ? booking.location_value : "",
+    location_value: currentLocation(booking),
     created_at: booking.created_at,
     ...(booking.cancellation_reason ? { cancellation_reason: booking.cancellation_reason } : {}),
     attendee_name: organizer.name,

@@ -1,7 +1,7 @@
 import type { Kysely } from "kysely";
 import { type Migration, type MigrationProvider, Migrator } from "kysely/migration";
 import { databaseFailure } from "./database-failure.ts";
-import { schedulingMigration } from "./scheduling-migration.ts";
+import { bookingRevisionsMigration, schedulingMigration } from "./scheduling-migration.ts";
 
 type Database = Kysely<unknown>;
 
@@ -73,19 +73,25 @@ const migrations: Readonly<Record<string, Migration>> = {
     },
   },
   "0004_scheduling": schedulingMigration,
+  "0005_booking_revisions": bookingRevisionsMigration,
 };
 
 const provider: MigrationProvider = { getMigrations: async () => ({ ...migrations }) };
 
-/** Brings the application's tables up to date. @throws StorageError naming the step */
-export async function migrateApp<Tables>(db: Kysely<Tables>): Promise<void> {
+/**
+ * Brings the application's tables up to date, or to the step named.
+ * @throws StorageError naming the step that failed
+ */
+export async function migrateApp<Tables>(db: Kysely<Tables>, upTo?: string): Promise<void> {
   const migrator = new Migrator({
     db,
     provider,
     migrationTableName: "app_migration",
     migrationLockTableName: "app_migration_lock",
   });
-  const { error, results } = await migrator.migrateToLatest();
+  const { error, results } = await (upTo === undefined
+    ? migrator.migrateToLatest()
+    : migrator.migrateTo(upTo));
   if (error === undefined) return;
   const failed = results?.find((result) => result.status === "Error")?.migrationName;
   throw databaseFailure(

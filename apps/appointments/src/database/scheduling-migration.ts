@@ -150,8 +150,6 @@ export const schedulingMigration: Migration = {
       "cancellation_reason?": "text",
       location_type: "text",
       location_value: "text",
-      location_revision: "integer",
-      revision: "integer",
       "scheduling_invitation_id?": "text",
       buffer_before_minutes: "integer",
       buffer_after_minutes: "integer",
@@ -232,6 +230,20 @@ export const schedulingMigration: Migration = {
         .createIndex(name)
         .on(on)
         .columns([...list])
+        .execute();
+  },
+};
+
+/**
+ * Revisions of bookings, which their captured events carry. A booking that was there before has had none: it is at 0,
+ * and nothing is told of its past.
+ */
+export const bookingRevisionsMigration: Migration = {
+  async up(db: Kysely<unknown>): Promise<void> {
+    for (const name of ["revision", "location_revision"])
+      await db.schema
+        .alterTable("bookings")
+        .addColumn(name, "integer", (column) => column.notNull().defaultTo(0))
         .execute();
   },
 };

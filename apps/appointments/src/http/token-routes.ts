@@ -1,4 +1,4 @@
-import type { MiddlewareHandler } from "hono";
+import type { Context, MiddlewareHandler } from "hono";
 import type { ClientAddress } from "./client-address.ts";
 import { ProblemError } from "./problem.ts";
 import { rateLimiter } from "./rate-limit.ts";
@@ -14,6 +14,13 @@ export const defaultTokenRouteLimits: TokenRouteLimits = { reads: 60, submission
 /** Paths whose address is a secret: nothing on the way may keep them, pass them on or list them. */
 export const tokenPaths = ["/v1/schedule/*", "/s/*", "/manage/*"] as const;
 
+/** For an answer with a token in its path or in itself: nothing on the way keeps it, passes it on or lists it. */
+export function keepToItself(context: Context): void {
+  context.header("Cache-Control", "no-store");
+  context.header("Referrer-Policy", "no-referrer");
+  context.header("X-Robots-Tag", "noindex");
+}
+
 /** Headers and rate limits of every page and answer below {@link tokenPaths}, also of those that fail. */
 export function tokenRouteRules(deps: {
   readonly limits: TokenRouteLimits;
@@ -23,9 +30,7 @@ export function tokenRouteRules(deps: {
   const reads = rateLimiter(deps.limits.reads, deps.now);
   const submissions = rateLimiter(deps.limits.submissions, deps.now);
   return async (context, next) => {
-    context.header("Cache-Control", "no-store");
-    context.header("Referrer-Policy", "no-referrer");
-    context.header("X-Robots-Tag", "noindex");
+    keepToItself(context);
     const isRead = context.req.method === "GET" || context.req.method === "HEAD";
     const wait = (isRead ? reads : submissions).take(deps.address(context));
     if (wait !== undefined) {

@@ -1,6 +1,7 @@
 import { Hono } from "hono";
 import type { AppEnvironment } from "../http/environment.ts";
 import { check, readJson } from "../http/request-body.ts";
+import { keepToItself } from "../http/token-routes.ts";
 import { cancelInvitation } from "./cancel.ts";
 import { invitationToJson } from "./invitation.ts";
 import { findInvitation, listInvitations, requireInvitation } from "./invitation-queries.ts";
@@ -24,7 +25,7 @@ export function invitationRoutes(deps: InvitationRouteDeps): Hono<AppEnvironment
     const { invitation, token } = await issueInvitation(deps, context.get("caller"), input);
     const origin = deps.publicUrl ?? new URL(context.req.url).origin;
     context.header("Location", `/v1/scheduling-invitations/${invitation.id}`);
-    context.header("Cache-Control", "no-store");
+    keepToItself(context);
     const secret = { token, scheduling_url: `${origin}/s/${token}` };
     return context.json({ ...invitationToJson(invitation, now()), ...secret }, 201);
   });

@@ -1,4 +1,3 @@
-import type { Actor } from "hookwell";
 import { notRecorded } from "../bookings/capture.ts";
 import type { AppDatabase, AppTransaction } from "../database/schema.ts";
 import { inTransaction } from "../database/transaction-guard.ts";
@@ -18,7 +17,7 @@ import type { Caller } from "../users/user-access.ts";
 import { type Invitation, type InvitationHost, invitationToRow } from "./invitation.ts";
 import type { NewInvitation } from "./invitation-schemas.ts";
 import { hashInvitationToken, newInvitationToken } from "./invitation-token.ts";
-import { emitInvitationCreated, type LifecycleHooks } from "./lifecycle.ts";
+import { type Announced, emitInvitationCreated, type LifecycleHooks } from "./lifecycle.ts";
 
 export interface InvitationDeps {
   readonly db: AppDatabase;
@@ -42,7 +41,7 @@ export async function issueInvitation(
   deps: InvitationDeps,
   caller: Caller,
   input: NewInvitation,
-  actor: Actor = { type: "api_key", id: caller.keyId },
+  announced: Announced = { actor: { type: "api_key", id: caller.keyId } },
 ): Promise<IssuedInvitation> {
   const at = deps.now();
   const expiresAt = timestampOf(instantOf(input.expires_at));
@@ -77,7 +76,7 @@ export async function issueInvitation(
       hosts,
     };
     await insertInvitation(trx, invitation, token);
-    await emitInvitationCreated(deps.hooks, trx, invitation, actor);
+    await emitInvitationCreated(deps.hooks, trx, invitation, announced);
     return { invitation, token };
   }).catch(notRecorded("event_not_captured"));
 }

@@ -72,15 +72,21 @@ export async function moveInvitation(
   return after;
 }
 
+/** Who made an invitation, and who hears of it: absent = its creator. */
+export interface Announced {
+  readonly actor: Actor;
+  readonly audience?: readonly string[];
+}
+
 /** Captures the event of an invitation that was just written. @throws ProblemError 503 */
 export async function emitInvitationCreated(
   hooks: LifecycleHooks,
   trx: AppTransaction,
   invitation: Invitation,
-  actor: Actor,
+  announced: Announced,
 ): Promise<void> {
   const data = { ...common(invitation), status: "active" as const };
-  await emitLifecycle(hooks, trx, invitation, data, { at: new Date(invitation.createdAt), actor });
+  await emitLifecycle(hooks, trx, invitation, data, { at: new Date(invitation.createdAt), ...announced });
 }
 
 /** @throws ProblemError 409, so that the transaction is rolled back */
@@ -108,7 +114,7 @@ async function emitLifecycle(
   trx: AppTransaction,
   invitation: Invitation,
   data: InvitationEventData,
-  { at, actor }: { readonly at: Date; readonly actor: Actor },
+  { at, actor, audience = [invitation.creatorId] }: Announced & { readonly at: Date },
 ): Promise<void> {
   const options = {
     tx: trx,
@@ -117,7 +123,7 @@ async function emitLifecycle(
     occurredAt: at,
     revision: data.status === "active" ? 1 : 2,
     actor,
-    audience: [invitation.creatorId],
+    audience,
   };
   try {
     await hooks.emit(eventTypes[data.status], data, options);

@@ -1,4 +1,5 @@
 import { html } from "hono/html";
+import { currentLocation } from "../bookings/location.ts";
 import { instantOf } from "../scheduling/calendar.ts";
 import type { BookingView } from "./booking-view.ts";
 import { appointmentText } from "./browser/times.js";
@@ -38,7 +39,7 @@ ${view.state === "cancelled" ? html`<section class="card message"><p>It does not
 function details({ facts, durationMinutes, state }: BookingView): Html {
   const { booking, hosts, organizer, answers } = facts;
   const { start_at: start, end_at: end, location_type: type } = booking;
-  const value = booking.location_revision === booking.revision ? booking.location_value : "";
+  const value = currentLocation(booking);
   const zone = organizer.timezone;
   const when = appointmentText({ start: instantOf(start), end: instantOf(end), zone, cycle: "h23" });
   return html`<dl class="facts">

@@ -1,4 +1,4 @@
-import { saveLocation } from "../bookings/location.ts";
+import { currentLocation, saveLocation } from "../bookings/location.ts";
 import { type BookingFacts, readFacts } from "../bookings/snapshot.ts";
 import type { AppDatabase } from "../database/schema.ts";
 import type { CalendarClient, CalendarEvent, CalendarHost, SavedEvent } from "./calendar-client.ts";
@@ -63,7 +63,7 @@ function calendarEvent(
     title: `${eventType.name}: ${organizer.name}`,
     startAt: booking.start_at,
     endAt: booking.end_at,
-    location: booking.location_value,
+    location: currentLocation(booking),
     attendee: { name: organizer.name, email: organizer.email },
     wantsMeetingLink: booking.location_type === "meeting" && id === booking.host_id,
   };

@@ -1,4 +1,5 @@
 import { type Insertable, sql } from "kysely";
+import { currentLocation } from "../bookings/location.ts";
 import type { PlannedTransition, SideEffectPlanner } from "../bookings/side-effect-planner.ts";
 import { type BookingFacts, readFacts } from "../bookings/snapshot.ts";
 import type { BookingsTable, SideEffectsTable } from "../database/scheduling-tables.ts";
@@ -196,7 +197,7 @@ function mailDetails(
     hosts: hosts.map(({ name, email }) => ({ name, email })),
     attendee: organizer,
     location_type: booking.location_type,
-    location_value: booking.location_revision === booking.revision ? booking.location_value : "",
+    location_value: currentLocation(booking),
   };
   return [
     {

@@ -61,11 +61,15 @@ export function stepQueue({ db, now }: StepQueueDeps): StepQueue {
   };
 }
 
+/** How long a mail waits for a calendar that is slow or has much to do. */
+const linkPatienceMs = 20_000;
+
 /**
  * Steps of one booking and target go one at a time. A calendar shows the last change only, so earlier ones give way.
  * Mails go in their order, but one that failed gives way to a later one: nobody is told an old time after the new.
  */
 function due(db: AppDatabase, lanes: readonly StepLane[], limit: number, now: string): Promise<Candidate[]> {
+  const patient = new Date(Date.parse(now) - linkPatienceMs).toISOString();
   return (
     db
       .selectFrom("side_effects as step")
@@ -114,7 +118,7 @@ function due(db: AppDatabase, lanes: readonly StepLane[], limit: number, now: st
           ),
         ),
       )
-      // The first mail waits for the first answer of the calendar, which may bring the meeting link; not for a second.
+      // A mail waits a while for the first answer of the calendar, which may bring the meeting link; not for a second.
       .where(({ not, exists, selectFrom }) =>
         not(
           exists(
@@ -125,6 +129,7 @@ function due(db: AppDatabase, lanes: readonly StepLane[], limit: number, now: st
               .whereRef("calendar.sequence", "=", "step.sequence")
               .where("calendar.lane", "=", "calendar")
               .where("calendar.status", "=", "waiting")
+              .where("calendar.created_at", ">", patient)
               .where((where) =>
                 where.or([
                   where("calendar.attempts", "=", 0),

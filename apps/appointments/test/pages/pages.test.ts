@@ -30,17 +30,17 @@ function expectPageHeaders(headers: Headers): void {
   expect(headers.get("content-type")).toBe("text/html; charset=UTF-8");
 }
 
+async function invited(fields: Record<string, unknown> = {}, invitation: Record<string, unknown> = {}) {
+  const host = await world.host({ name: "Ada Lovelace" });
+  const eventType = await world.eventType([host], { name: "First talk", ...fields });
+  return { host, eventType, ...(await world.invite(host, eventType.id, invitation)) };
+}
+
 describe.each(dialects)("the pages of customers on %s", (dialect) => {
   beforeEach(async () => {
     world = await openBookingWorld(dialect);
   });
   afterEach(() => world[Symbol.asyncDispose]());
-
-  async function invited(fields: Record<string, unknown> = {}, invitation: Record<string, unknown> = {}) {
-    const host = await world.host({ name: "Ada Lovelace" });
-    const eventType = await world.eventType([host], { name: "First talk", ...fields });
-    return { host, eventType, ...(await world.invite(host, eventType.id, invitation)) };
-  }
 
   test("an open invitation says what it is for, with nothing inline and nothing from elsewhere", async () => {
     const { token } = await invited(
@@ -66,24 +66,6 @@ describe.each(dialects)("the pages of customers on %s", (dialect) => {
     expect(page.text).not.toContain(token);
     // Nobody's address is anybody's business.
     expect(page.text).not.toContain("@example.com");
-  });
-
-  test("whom one will meet follows the routing, and what lets one into a meeting is not shown before", async () => {
-    const ada = await world.host({ name: "Ada" });
-    const bob = await world.host({ name: "Bob" });
-    const cyd = await world.host({ name: "Cyd" });
-    const eventType = await world.eventType(
-      [
-        { user: ada, role: "required" },
-        { user: bob, role: "rotation" },
-        { user: cyd, role: "rotation" },
-      ],
-      { routing_mode: "round_robin", location_type: "link", location_value: "https://meet.example.com/room" },
-    );
-    const { token } = await world.invite(ada, eventType.id);
-    const page = await open(`/s/${token}`);
-    expect(words(page.text)).toContain("With Ada and Bob or Cyd");
-    expect(page.text).not.toContain("meet.example.com");
   });
 
   test("used, cancelled, expired, unknown and withdrawn invitations each say what happened", async () => {
@@ -123,15 +105,6 @@ describe.each(dialects)("the pages of customers on %s", (dialect) => {
     expect([page.status, words(page.text)]).toEqual([410, expect.stringContaining("has expired")]);
   });
 
-  test("an invitation whose period is over says that no time is left", async () => {
-    const { token } = await invited({}, { available_from: "2031-03-03", available_until: "2031-03-05" });
-    expect((await open(`/s/${token}`)).text).toContain('id="schedule"');
-    world.clock.advance(3 * dayMs);
-    const page = await open(`/s/${token}`);
-    expect(words(page.text)).toContain("No time is left");
-    expect(page.text).not.toContain('id="schedule"');
-  });
-
   test("the page of a booking shows it in the customer's zone, with answers and a link; then moved, cancelled, over", async () => {
     const { id, token } = await invited({
       location_type: "link",
@@ -167,6 +140,40 @@ describe.each(dialects)("the pages of customers on %s", (dialect) => {
     expect(words(cancelled.text)).toContain("Ill &amp; tired");
     expect(cancelled.text).not.toContain("<form");
     expect(words(cancelled.text)).not.toContain("was moved");
+  });
+});
+
+describe("the pages of customers", () => {
+  beforeEach(async () => {
+    world = await openBookingWorld("sqlite");
+  });
+  afterEach(() => world[Symbol.asyncDispose]());
+
+  test("whom one will meet follows the routing, and what lets one into a meeting is not shown before", async () => {
+    const ada = await world.host({ name: "Ada" });
+    const bob = await world.host({ name: "Bob" });
+    const cyd = await world.host({ name: "Cyd" });
+    const eventType = await world.eventType(
+      [
+        { user: ada, role: "required" },
+        { user: bob, role: "rotation" },
+        { user: cyd, role: "rotation" },
+      ],
+      { routing_mode: "round_robin", location_type: "link", location_value: "https://meet.example.com/room" },
+    );
+    const { token } = await world.invite(ada, eventType.id);
+    const page = await open(`/s/${token}`);
+    expect(words(page.text)).toContain("With Ada and Bob or Cyd");
+    expect(page.text).not.toContain("meet.example.com");
+  });
+
+  test("an invitation whose period is over says that no time is left", async () => {
+    const { token } = await invited({}, { available_from: "2031-03-03", available_until: "2031-03-05" });
+    expect((await open(`/s/${token}`)).text).toContain('id="schedule"');
+    world.clock.advance(3 * dayMs);
+    const page = await open(`/s/${token}`);
+    expect(words(page.text)).toContain("No time is left");
+    expect(page.text).not.toContain('id="schedule"');
   });
 
   test("a booking that has begun cannot be changed on its page; after 60 days, and for no token, there is none", async () => {

@@ -4,7 +4,7 @@ import { type Hook, ok } from "../bookings/support/booking-world.ts";
 import type { UserClient } from "../support/world.ts";
 import { dialects } from "../support/world.ts";
 import { json } from "./support/calendar-server.ts";
-import { type EffectWorld, hour, minute, openEffectWorld } from "./support/effect-world.ts";
+import { type EffectWorld, eventually, hour, minute, openEffectWorld } from "./support/effect-world.ts";
 
 describe.each(dialects)("on %s", (dialect) => {
   let world: EffectWorld;
@@ -176,7 +176,7 @@ describe.each(dialects)("on %s", (dialect) => {
     world.calendar.respond = (request) => (request.method === "PUT" ? true : undefined);
     const booked = await book();
     const stuck = world.effects.runOnce();
-    await expect.poll(() => world.calendar.calls("PUT").length).toBe(2);
+    await eventually(() => world.calendar.calls("PUT").length).toBe(2);
     await world.poll();
     expect(bodiesOf(hook, booked.id).map((body) => body.event)).toEqual(["booking.created"]);
     expect(await world.statuses(booked.id)).toContain("calendar_create waiting");
@@ -340,14 +340,14 @@ describe.each(dialects)("on %s", (dialect) => {
     };
     const booked = await book();
     const running = world.effects.runOnce();
-    await expect.poll(() => answer !== undefined).toBe(true);
+    await eventually(() => answer !== undefined).toBe(true);
     ok(await move(booked), 200);
     answer?.();
     // Only what was begun: the step of revision 2 is not taken up before the first poll.
     world.calendar.respond = () => true;
-    await expect
-      .poll(async () => (await world.bookingRow(booked.id))?.location_value)
-      .toBe("https://meet.example.com/first");
+    await eventually(async () => (await world.bookingRow(booked.id))?.location_value).toBe(
+      "https://meet.example.com/first",
+    );
     expect(await world.bookingRow(booked.id)).toMatchObject({ revision: 2, location_revision: 1 });
     await world.poll();
     expect(
@@ -368,6 +368,10 @@ describe.each(dialects)("on %s", (dialect) => {
       location_value: `https://meet.example.com/${booked.id.slice(0, 8)}`,
     });
     expect(await world.bookingEvents(booked.id)).toHaveLength(2);
+    // Nor does the entry of the new time name the link of the old one.
+    const moved = world.calendar.calls("PUT").filter(({ body }) => body.sequence === 2);
+    expect(moved.length).toBeGreaterThanOrEqual(2);
+    for (const { body } of moved) expect(body.location).not.toBe("https://meet.example.com/first");
   });
 
   test("bookings 57: a link that is there before the first poll is in the body of its revision", async () => {

@@ -4,7 +4,7 @@ import { sideEffects } from "../../src/side-effects/index.ts";
 import { ok } from "../bookings/support/booking-world.ts";
 import { dialects, type UserClient } from "../support/world.ts";
 import { json } from "./support/calendar-server.ts";
-import { type EffectWorld, hour, minute, openEffectWorld } from "./support/effect-world.ts";
+import { type EffectWorld, eventually, hour, minute, openEffectWorld } from "./support/effect-world.ts";
 
 describe.each(dialects)("on %s", (dialect) => {
   let world: EffectWorld;
@@ -108,6 +108,21 @@ describe.each(dialects)("on %s", (dialect) => {
         status: "skipped",
         error: "a later change came first",
       });
+    });
+
+    test("bookings 64: mails wait twenty seconds for a calendar that is not asked, and no longer", async () => {
+      const booked = await book();
+      await world.db
+        .updateTable("side_effects")
+        .set({ run_at: booked.start_at })
+        .where("booking_id", "=", booked.id)
+        .where("lane", "=", "calendar")
+        .execute();
+      world.clock.advance(19_999);
+      expect(await world.effects.runOnce()).toBe(0);
+      world.clock.advance(1);
+      expect(await world.effects.runOnce()).toBe(2);
+      expect(subjects()).toEqual(["Confirmed"]);
     });
 
     test("bookings 67: a calendar is told the last change only, and an entry that is gone is made again", async () => {
@@ -261,7 +276,7 @@ describe.each(dialects)("on %s", (dialect) => {
       background.start();
       const booked = await book();
       background.kick();
-      await expect.poll(() => answer !== undefined).toBe(true);
+      await eventually(() => answer !== undefined).toBe(true);
       let isStopped = false;
       const stopping = background.stop().then(() => {
         isStopped = true;
@@ -280,8 +295,8 @@ describe.each(dialects)("on %s", (dialect) => {
       background.start();
       const booked = await book();
       background.kick();
-      await expect.poll(() => subjects()).toEqual(["Confirmed"]);
-      await expect.poll(() => world.statuses(booked.id)).toContain("mail_confirmation done");
+      await eventually(() => subjects()).toEqual(["Confirmed"]);
+      await eventually(() => world.statuses(booked.id)).toContain("mail_confirmation done");
       await background.stop();
     });
   });

@@ -22,6 +22,8 @@ export interface WorldOptions {
   /** Time of the application, of Hookwell and of what it stores. Default: the machine's. */
   readonly clock?: () => Date;
   readonly sender?: Sender;
+  /** What an older version left in the database; it migrates as far as it wants, the rest comes after it. */
+  readonly populate?: (db: AppDatabase) => Promise<void>;
   /** What the application is started with. Default: customers are not limited. */
   readonly start?: Partial<
     Pick<
@@ -43,6 +45,8 @@ export interface World extends AsyncDisposable {
   readonly dialect: TestDialect;
   /** For another process on the same database. */
   readonly location: DatabaseLocation;
+  /** The same, on PostgreSQL: what its secrets are sealed with. */
+  readonly encryptionKeys?: string;
   /** Where the application keeps its files. */
   readonly directory: string;
   readonly db: AppDatabase;
@@ -94,6 +98,7 @@ export async function openWorld(dialect: TestDialect, options: WorldOptions = {}
     });
   const others: AppHooks[] = [];
   const hooks = openHooks();
+  await options.populate?.(opened.db);
   await migrateApp(opened.db);
   await hooks.ready();
   const running = await startAppointments({
@@ -125,6 +130,7 @@ export async function openWorld(dialect: TestDialect, options: WorldOptions = {}
     url: running.url,
     dialect,
     location: place.location,
+    ...(place.encryptionKeys === undefined ? {} : { encryptionKeys: place.encryptionKeys }),
     directory: place.directory,
     db: opened.db,
     hooks,
@@ -216,6 +222,7 @@ async function freshPlace(dialect: TestDialect) {
     return {
       location,
       directory,
+      encryptionKeys: undefined,
       openStore: () => sqliteStore({ path: files.path, migrate: true }),
       run: async (text: string) => {
         const { DatabaseSync } = await import("node:sqlite");
@@ -234,6 +241,7 @@ async function freshPlace(dialect: TestDialect) {
   return {
     location,
     directory,
+    encryptionKeys,
     openStore() {
       const own = new pg.Pool({ connectionString: url, max: 6 });
       pools.push(own);

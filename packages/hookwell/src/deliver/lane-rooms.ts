@@ -27,7 +27,8 @@ export class LaneRooms {
   readonly #start: number;
   readonly #most: number;
   readonly #lanes = new Map<string, Lane>();
-  #idle = 0;
+  /** Those of them without a send, the longest idle first. */
+  readonly #idle = new Map<string, Lane>();
 
   constructor(start = 4, most = 32) {
     this.#start = Math.min(start, most);
@@ -90,17 +91,25 @@ export class LaneRooms {
     return lane.more;
   }
 
-  /** The lane, counted as busy from now on. */
+  /** The lane, busy from now on. */
   #hold(id: string): Lane {
     const lane = this.#lane(id);
-    if (lane.inFlight + lane.closing === 0) this.#idle--;
+    this.#idle.delete(id);
     return lane;
   }
 
+  /** The longest idle lane is the one to forget: a busy one is idle for moments only, and must not begin again. */
   #release(id: string, lane: Lane): void {
     if (lane.inFlight + lane.closing > 0) return;
-    this.#idle++;
-    if (lane.bound === this.unknown || this.#idle > rememberedLanes) this.#forget(id);
+    if (lane.bound === this.unknown) {
+      this.#lanes.delete(id);
+      return;
+    }
+    this.#idle.set(id, lane);
+    if (this.#idle.size <= rememberedLanes) return;
+    const [oldest] = this.#idle.keys();
+    this.#idle.delete(oldest!);
+    this.#lanes.delete(oldest!);
   }
 
   #lane(id: string): Lane {
@@ -108,13 +117,7 @@ export class LaneRooms {
     if (!lane) {
       lane = { inFlight: 0, bound: this.unknown, more: false, closing: 0 };
       this.#lanes.set(id, lane);
-      this.#idle++;
     }
     return lane;
-  }
-
-  #forget(id: string): void {
-    this.#lanes.delete(id);
-    this.#idle--;
   }
 }

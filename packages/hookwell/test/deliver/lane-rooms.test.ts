@@ -72,4 +72,15 @@ describe("the bound of a lane", () => {
     for (let lane = 0; lane < 5_000; lane++) after(rooms, `lane ${lane}`, ["success"]);
     expect(rooms.rooms().size).toBeLessThanOrEqual(128);
   });
+
+  test("promise 5, field-faults H6: a busy lane keeps its room however many others were answered before and meanwhile", () => {
+    const rooms = new LaneRooms();
+    for (let lane = 0; lane < 500; lane++) after(rooms, `before ${lane}`, ["success"]);
+    // It has no send in flight between any two: that alone must not make it begin again.
+    for (const room of [4, 8, 16, 32, 32]) {
+      expect(after(rooms, "busy", ["success"])).toBe(room);
+      for (let lane = 0; lane < 100; lane++) after(rooms, `meanwhile ${room} ${lane}`, ["success"]);
+    }
+    expect(rooms.rooms().size).toBeLessThanOrEqual(128);
+  });
 });

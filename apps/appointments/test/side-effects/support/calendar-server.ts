@@ -16,6 +16,7 @@ export interface CalendarBody {
   readonly host: { readonly id: string; readonly email: string };
   readonly start_at: string;
   readonly end_at: string;
+  readonly location: string;
   readonly meeting_link: boolean;
   readonly hosts: readonly { readonly id: string; readonly email: string }[];
   readonly from: string;

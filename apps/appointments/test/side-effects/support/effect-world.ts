@@ -1,4 +1,5 @@
 import type { DeliveryRecord } from "hookwell";
+import { expect } from "vitest";
 import { type SideEffectDeps, type SideEffects, sideEffects } from "../../../src/side-effects/index.ts";
 import { type BookingWorld, openBookingWorld } from "../../bookings/support/booking-world.ts";
 import type { TestDialect } from "../../support/world.ts";
@@ -32,6 +33,8 @@ export interface EffectWorld extends BookingWorld {
 export interface EffectOptions {
   readonly without?: "calendar" | "mail";
   readonly limits?: SideEffectDeps["limits"];
+  /** What the application is given instead. */
+  readonly wrap?: (effects: SideEffects) => SideEffects;
 }
 
 export async function openEffectWorld(
@@ -55,7 +58,8 @@ export async function openEffectWorld(
           limits: { eventMs: 30_000, freeBusyMs: 30_000, mailMs: 30_000, ...options.limits },
         };
         effects = sideEffects(deps);
-        return { ...effects, start: () => {} };
+        const given = options.wrap?.(effects) ?? effects;
+        return { ...given, start: () => {} };
       },
     },
   });
@@ -88,3 +92,8 @@ export async function openEffectWorld(
 
 export const hour = 3_600_000;
 export const minute = 60_000;
+
+/** Waits until it is so; how long that takes is the machine's business. */
+export function eventually<T>(look: () => T) {
+  return expect.poll(look, { timeout: 50_000, interval: 10 });
+}

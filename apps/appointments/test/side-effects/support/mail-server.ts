@@ -11,12 +11,15 @@ export interface ReceivedMail {
   readonly invite: string;
 }
 
+/** Why a recipient is not taken; undefined when it is. */
+type Refusal = { readonly code: number; readonly text: string } | undefined;
+
 /** A real SMTP server on a port of its own. */
 export interface MailServer {
   readonly url: string;
   readonly mails: ReceivedMail[];
-  /** Set to refuse a recipient or, with the parsed text, a message: its code and words. */
-  refuse: ((address: string) => { readonly code: number; readonly text: string } | undefined) | undefined;
+  /** Set to refuse recipients. */
+  refuse: ((address: string) => Refusal | Promise<Refusal>) | undefined;
   /** Set to take the message and never say so. */
   isSilent: boolean;
   /** Resolves when a message has arrived that is not answered. */
@@ -45,8 +48,11 @@ export async function startMail(options: SMTPServerOptions = {}): Promise<MailSe
     disableReverseLookup: true,
     closeTimeout: 1,
     onRcptTo({ address }, _session, callback) {
-      const refused = state.refuse?.(address);
-      callback(refused ? Object.assign(new Error(refused.text), { responseCode: refused.code }) : null);
+      const answer = async (): Promise<Error | null> => {
+        const refused = await state.refuse?.(address);
+        return refused ? Object.assign(new Error(refused.text), { responseCode: refused.code }) : null;
+      };
+      answer().then(callback, callback);
     },
     onData(stream, session, callback) {
       const chunks: Buffer[] = [];
