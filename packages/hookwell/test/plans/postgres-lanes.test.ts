@@ -1,0 +1,74 @@
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { type LargeDatabase, largeDatabase } from "./postgres-large.ts";
+import type { Measured } from "./postgres-plans.ts";
+
+let large: LargeDatabase;
+const later = "(extract(epoch FROM now()) * 1000)::bigint + 3600000";
+
+beforeAll(async () => {
+  large = await largeDatabase();
+  // 100,000 lanes with a row each: in backoff, paused, and with an open circuit; 100,000 more rows on the dead lane;
+  // and 60,000 revisions of one subject that wait behind the first.
+  await large.pool.query(`
+    SET search_path TO hookwell;
+    INSERT INTO lane (subscription_id, ready, held, next_due, opened_at, probe_step, probe_at, blocked_until, breaks)
+    SELECT 'sub_x' || lpad(i::text, 6, '0'), false, CASE WHEN i % 3 = 0 THEN 1 ELSE 0 END, ${later},
+      CASE WHEN i % 3 = 1 THEN 1 END, CASE WHEN i % 3 = 1 THEN 300000 END, CASE WHEN i % 3 = 1 THEN ${later} END,
+      CASE WHEN i % 3 = 1 THEN ${later} END, CASE WHEN i % 3 = 1 THEN 10 ELSE 0 END
+    FROM generate_series(1, 100000) AS i;
+    INSERT INTO delivery (id, project_id, event_id, subscription_id, endpoint_id, variant, type, next_attempt_at, due_at,
+      created_at, updated_at)
+    SELECT 'dlv_x' || i, 'live', 'evt_x' || i, 'sub_x' || lpad(i::text, 6, '0'), 'end_1', '', 'user.created', 1, 1, i, i
+    FROM generate_series(1, 100000) AS i;
+    INSERT INTO delivery (id, project_id, event_id, subscription_id, endpoint_id, variant, type, next_attempt_at, due_at,
+      created_at, updated_at)
+    SELECT 'dlv_y' || i, 'live', 'evt_y' || i, 'sub_dead', 'end_1', '', 'user.created', 1500000000000 + i, 1500000000000 + i, i, i
+    FROM generate_series(1, 100000) AS i;
+    INSERT INTO delivery (id, project_id, event_id, subscription_id, endpoint_id, variant, type, next_attempt_at, due_at,
+      created_at, updated_at, order_key, order_at)
+    SELECT 'dlv_o' || i, 'live', 'evt_' || lpad(i::text, 8, '0'), 'sub_r000001', 'end_1', '', 'user.created', 0,
+      CASE WHEN i = 1 THEN 0 ELSE 9000000000000000 END, i, i, '' || chr(31) || 'user:1' || chr(31) || 'r', i
+    FROM generate_series(1, 20000) AS i
+    ON CONFLICT DO NOTHING;
+    ANALYZE;
+  `);
+}, 180_000);
+afterAll(() => large.drop());
+
+function rowsRead(statements: readonly Measured[], table: string): number {
+  let sum = 0;
+  for (const { rowsRead: read } of statements) sum += read.get(table) ?? 0;
+  return sum;
+}
+
+test("a claim reads what it takes beside 300,000 rows on a dead lane and 100,000 lanes in backoff, paused or open", async () => {
+  large.measuring.take();
+  const { deliveries } = await large.store.claim({ now: null, limit: 100, leaseMs: 30_000 });
+  const statements = large.measuring.take();
+  expect(deliveries).toHaveLength(100);
+  expect(rowsRead(statements, "delivery")).toBeLessThan(450);
+  expect(rowsRead(statements, "lane")).toBeLessThan(150);
+});
+
+test("finishing the first of a subject readies the next, and reads no more for the thousands that wait behind it", async () => {
+  const rooms = new Map([["sub_r000001", 1]]);
+  await large.pool.query(
+    "UPDATE hookwell.delivery SET due_at = 1, lease_token = NULL, lease_until = NULL WHERE id = 'dlv_o1'",
+  );
+  const { deliveries } = await large.store.claim({ now: null, limit: 1, leaseMs: 30_000, room: 0, rooms });
+  expect(deliveries.map(({ id }) => id)).toEqual(["dlv_o1"]);
+  const [head] = deliveries;
+  large.measuring.take();
+  const exchange = { startedAt: new Date(), durationMs: 3, statusCode: 200 };
+  const done = await large.store.record(
+    [{ id: head!.id, leaseToken: head!.leaseToken!, kind: "delivered", exchange }],
+    null,
+  );
+  const statements = large.measuring.take();
+  expect(done).toMatchObject({ recorded: [{ status: "delivered" }], readied: true });
+  expect(rowsRead(statements, "delivery")).toBeLessThan(30);
+  const { rows } = await large.pool.query(
+    "SELECT id FROM hookwell.delivery WHERE subscription_id = 'sub_r000001' AND status = 'pending' AND order_key IS NOT NULL AND due_at < 9000000000000000",
+  );
+  expect(rows).toEqual([{ id: "dlv_o2" }]);
+});
