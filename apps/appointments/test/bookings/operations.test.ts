@@ -144,6 +144,28 @@ describe.each(dialects)("on %s", (dialect) => {
     await world.book(await invite({ recipient }), at("14:00"));
   });
 
+  test("hosts that change while calendars are asked: one who left is not booked, one who came is asked first", async () => {
+    const [first, second, third] = [await world.host(), await world.host(), await world.host()];
+    const pool = { slug: "changing-pool", routing_mode: "priority" };
+    const { id, slug } = await world.eventType([first, second], pool);
+    const hosts = `/v1/event-types/${id}/hosts`;
+    const meanwhile = (change: () => Promise<unknown>) => {
+      freeBusy = async () => {
+        freeBusy = async () => new Map();
+        await change();
+        return new Map();
+      };
+    };
+    meanwhile(() => first.delete(`${hosts}/${first.id}`));
+    const booked = await first.post("/v1/bookings", choice(slug, "10:00"));
+    expect(ok(booked, 201).body.host_id).toBe(second.id);
+    meanwhile(() => first.post(hosts, { user_id: third.id, role: "required", priority: -1 }));
+    const refused = await first.post("/v1/bookings", choice(slug, "11:00"));
+    expect(refused).toMatchObject({ status: 409, body: { code: "slot_unavailable" } });
+    const again = await first.post("/v1/bookings", choice(slug, "11:00"));
+    expect(ok(again, 201).body.host_id).toBe(third.id);
+  });
+
   test("a calendar that cannot be asked is 503 at book and at a move, and what it says is taken", async () => {
     const { host, invite } = await scene();
     const booking = await world.book(await invite(), at("10:00"));
