@@ -11,6 +11,7 @@ import type { ClientAddress } from "./http/client-address.ts";
 import type { AppEnvironment } from "./http/environment.ts";
 import { ProblemError, problemDocument } from "./http/problem.ts";
 import { redact } from "./http/redact.ts";
+import { hasControlCharacter } from "./http/text.ts";
 import { type TokenRouteLimits, tokenPaths, tokenRouteRules } from "./http/token-routes.ts";
 import { type InvitationRouteDeps, invitationRoutes } from "./invitations/invitation-routes.ts";
 import { scheduleRoutes } from "./invitations/schedule-routes.ts";
@@ -76,6 +77,8 @@ export function appointmentsApp(deps: AppDeps): Hono<AppEnvironment> {
   for (const path of ["/v1/*", "/scim/*"])
     app.use(path, async (context, next) => {
       context.set("caller", await authenticate(deps.keys, context.req.header("authorization")));
+      // No id has any, and PostgreSQL cannot even compare with NUL.
+      if (hasControlCharacter(context.req.path)) throw nothingThere(context);
       await next();
     });
   app.route("/v1/users", userRoutes(deps));
@@ -86,12 +89,7 @@ export function appointmentsApp(deps: AppDeps): Hono<AppEnvironment> {
   app.route("/v1/webhooks", webhookRoutes(deps.hooks));
   app.route("/scim/v2", scimRoutes(deps.changes));
 
-  app.notFound((context) =>
-    problem(
-      context,
-      new ProblemError("not_found", `There is nothing at ${context.req.method} ${redact(context.req.path)}.`),
-    ),
-  );
+  app.notFound((context) => problem(context, nothingThere(context)));
   app.onError((error, context) => {
     const known = error instanceof ProblemError || error instanceof ScimPatchError ? error : undefined;
     if (known === undefined || known.cause !== undefined)
@@ -105,6 +103,10 @@ export function appointmentsApp(deps: AppDeps): Hono<AppEnvironment> {
     return problemPage(context, refusal) ?? problem(context, refusal);
   });
   return app;
+}
+
+function nothingThere({ req }: Context): ProblemError {
+  return new ProblemError("not_found", `There is nothing at ${req.method} ${redact(req.path)}.`);
 }
 
 /** Its own routes; the receiver page and Hookwell's own are not its business. */

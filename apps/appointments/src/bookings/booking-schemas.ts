@@ -27,9 +27,12 @@ export const cancelSchema = z.strictObject({ reason: lines({ max: 2000 }).nullab
 
 export const reassignSchema = z.strictObject({ host_id: text({ max: 64 }) });
 
+/** What the column holds. */
+const maxRevision = 2_147_483_647;
+
 export const locationSchema = z.strictObject({
   location_value: text({ max: 2048 }),
-  revision: z.int().min(0).optional(),
+  revision: z.int().min(0).max(maxRevision).optional(),
 });
 
 export const bookingListQuery = z.object({

@@ -3,6 +3,11 @@ import { z } from "zod";
 // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what is refused
 const controlCharacter = /[\u0000-\u001f\u007f-\u009f]/;
 
+/** Whether a text has what {@link text} refuses, such as NUL or a line end. */
+export function hasControlCharacter(value: string): boolean {
+  return controlCharacter.test(value);
+}
+
 /**
  * The application's rule for every text that somebody gives, the same on SQLite and PostgreSQL: any script and
  * any emoji, but no control characters (PostgreSQL cannot store NUL) and no half surrogate pairs (UTF-8 cannot
@@ -13,7 +18,7 @@ export function text(options: { readonly max: number }) {
     .string()
     .max(options.max, `must be at most ${options.max} characters`)
     .refine(
-      (value) => !controlCharacter.test(value),
+      (value) => !hasControlCharacter(value),
       "must not contain control characters such as NUL or line ends",
     )
     .refine((value) => value.isWellFormed(), "must be well-formed Unicode (it has a lone surrogate)");

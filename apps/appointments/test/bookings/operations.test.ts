@@ -144,6 +144,28 @@ describe.each(dialects)("on %s", (dialect) => {
     await world.book(await invite({ recipient }), at("14:00"));
   });
 
+  test("hosts that change while calendars are asked: one who left is not booked, one who came is asked first", async () => {
+    const [first, second, third] = [await world.host(), await world.host(), await world.host()];
+    const pool = { slug: "changing-pool", routing_mode: "priority" };
+    const { id, slug } = await world.eventType([first, second], pool);
+    const hosts = `/v1/event-types/${id}/hosts`;
+    const meanwhile = (change: () => Promise<unknown>) => {
+      freeBusy = async () => {
+        freeBusy = async () => new Map();
+        await change();
+        return new Map();
+      };
+    };
+    meanwhile(() => first.delete(`${hosts}/${first.id}`));
+    const booked = await first.post("/v1/bookings", choice(slug, "10:00"));
+    expect(ok(booked, 201).body.host_id).toBe(second.id);
+    meanwhile(() => first.post(hosts, { user_id: third.id, role: "required", priority: -1 }));
+    const refused = await first.post("/v1/bookings", choice(slug, "11:00"));
+    expect(refused).toMatchObject({ status: 409, body: { code: "slot_unavailable" } });
+    const again = await first.post("/v1/bookings", choice(slug, "11:00"));
+    expect(ok(again, 201).body.host_id).toBe(third.id);
+  });
+
   test("a calendar that cannot be asked is 503 at book and at a move, and what it says is taken", async () => {
     const { host, invite } = await scene();
     const booking = await world.book(await invite(), at("10:00"));
@@ -178,6 +200,40 @@ describe.each(dialects)("on %s", (dialect) => {
     expect((await host.post("/v1/bookings", choice(eventType.slug, "10:00"))).status).toBe(409);
     ok(await host.patch(`/v1/event-types/${eventType.id}`, { is_active: false }), 200);
     expect((await host.post("/v1/bookings", choice(eventType.slug, "11:00"))).status).toBe(404);
+  });
+
+  test("an id that no database can hold is nobody's, and every request is one line of the log", async () => {
+    const { host, invite } = await scene();
+    const booking = await world.book(await invite(), at("10:00"));
+    const lines = world.log.length;
+    for (const id of [
+      "%00",
+      "a%00b",
+      `${booking.id}%00`,
+      "a%0Areq_forged%20GET%20/v1/bookings%20200",
+      "%1b[2J",
+    ]) {
+      const answers = [
+        await host.get(`/v1/bookings/${id}`),
+        await host.patch(`/v1/bookings/${id}/reschedule`, { start_at: at("11:00") }),
+        await host.post(`/v1/bookings/${id}/cancel`),
+        await host.get(`/v1/event-types/${id}`),
+        await host.post(`/v1/scheduling-invitations/${id}/cancel`),
+        await host.delete(`/v1/webhooks/${id}`),
+        await host.put(`/v1/users/${id}/availability`, { rules: [], overrides: [] }),
+      ];
+      expect(answers.map(({ status }) => status)).toEqual([404, 404, 404, 404, 404, 404, 404]);
+    }
+    const logged = world.log.slice(lines);
+    expect(logged).toHaveLength(5 * 7);
+    // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what is looked for
+    for (const line of logged) expect(line).not.toMatch(/[\u0000-\u001f]/);
+    const path = `/v1/bookings/${booking.id}/location`;
+    for (const revision of [2, 2_147_483_648, Number.MAX_SAFE_INTEGER])
+      expect(await host.put(path, { location_value: "x", revision })).toMatchObject({
+        status: 400,
+        body: { errors: [{ pointer: "/revision" }] },
+      });
   });
 
   test("a booking is for its hosts, the creator of its invitation (to read) and admins; for others it is not there", async () => {

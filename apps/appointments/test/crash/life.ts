@@ -111,16 +111,17 @@ export async function openLife(options: LifeOptions): Promise<Life> {
 }
 
 function openStore(options: LifeOptions): { store: Store; close: () => Promise<void> } {
-  const { location, encryptionKeys } = options;
+  const { location, now, encryptionKeys } = options;
   if (location.dialect === "sqlite") {
     const open = options.openSqlite === undefined ? {} : { open: options.openSqlite };
-    return { store: sqliteStore({ path: location.path, ...open }), close: async () => {} };
+    return { store: sqliteStore({ path: location.path, now, ...open }), close: async () => {} };
   }
   const pool = new pg.Pool({ connectionString: location.url, max: 4 });
   // A pool of one's own, and of a test that kills connections.
   pool.on("error", () => {});
   const store = postgresStore({
     pool: options.pool?.(pool) ?? pool,
+    now,
     ...(encryptionKeys === undefined ? {} : { encryptionKeys }),
   });
   return { store, close: () => pool.end() };

@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { verify } from "hookwell";
 import { startReceiver } from "hookwell/testing";
+import pg from "pg";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { runCli } from "../../src/cli/run-cli.ts";
 import { freshPostgres } from "../support/databases.ts";
@@ -43,6 +44,15 @@ async function sendOne(url: string, key: string, type = "order.paid") {
   expect(emitted.status).toBe(202);
   const [request] = await receiver.waitForRequests(1);
   return verify(request!.headers, request!.body, made.json.secret);
+}
+
+async function endConnections(url: string): Promise<void> {
+  const client = new pg.Client({ connectionString: url });
+  await client.connect();
+  await client.query(
+    "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()",
+  );
+  await client.end();
 }
 
 describe("hookwell serve", () => {
@@ -228,6 +238,11 @@ describe("hookwell serve", () => {
       expect((await sendOne(urls[0]!, key)).payload).toMatchObject({ data: { n: 1 } });
       expect((await api(urls[1]!, key, "GET", "/v1/keys")).json.items).toHaveLength(1);
       expect((await api(urls[1]!, key, "GET", "/v1/events")).json.items).toHaveLength(1);
+      // The server ends every connection of both, as at its restart: neither process ends, and both go on.
+      await endConnections(database.url);
+      for (const url of urls)
+        await expect.poll(() => fetch(`${url}/readyz`).then(({ status }) => status)).toBe(200);
+      expect((await sendOne(urls[1]!, key)).payload).toMatchObject({ data: { n: 1 } });
       expect([(await one.stop()).code, (await two.stop()).code]).toEqual([0, 0]);
     } finally {
       await database.drop();

@@ -36,7 +36,8 @@ export default async function setup(project: TestProject): Promise<() => Promise
     port,
     persistent: false,
     createPostgresUser: process.getuid?.() === 0,
-    initdbFlags: ["--no-sync"],
+    // Not what the machine's locale would give: Hookwell needs UTF-8.
+    initdbFlags: ["--no-sync", "--encoding=UTF8", "--locale=C"],
     // Tests kill client processes, never the server, so nothing here needs to survive a crash of it: what it has
     // written is in the system's cache, and waiting for the disk would be most of what the tests do.
     postgresFlags: [

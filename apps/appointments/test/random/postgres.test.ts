@@ -1,0 +1,3 @@
+import { transitionsSuite } from "./transitions-suite.ts";
+
+transitionsSuite("postgres", 20);
