@@ -7,6 +7,8 @@ export interface UserTies {
   refuseArchive(trx: AppTransaction, userId: string): Promise<void>;
   /** @throws ProblemError 409 when a booking, an invitation or an event type refers to the user */
   refuseRemoval(trx: AppTransaction, userId: string): Promise<void>;
+  /** Takes the hours of a user that is removed, and its places among hosts, with it. */
+  removeWith(trx: AppTransaction, userId: string): Promise<void>;
 }
 
 export function userTies(now: () => Date): UserTies {
@@ -50,6 +52,10 @@ export function userTies(now: () => Date): UserTies {
           "conflict",
           "Event types, invitations or bookings refer to this user. Archive it instead of deleting it.",
         );
+    },
+    async removeWith(trx, userId) {
+      for (const table of ["event_type_hosts", "availability_rules", "availability_overrides"] as const)
+        await trx.deleteFrom(table).where("user_id", "=", userId).execute();
     },
   };
 }

@@ -1,3 +1,4 @@
+import { lockHosts } from "../bookings/booking-rows.ts";
 import type { HostRole } from "../database/scheduling-tables.ts";
 import type { AppTransaction } from "../database/schema.ts";
 import { inTransaction } from "../database/transaction-guard.ts";
@@ -46,6 +47,8 @@ export function putHost(
       await lockEventType(trx, deps.dialect, eventTypeId),
       eventTypeId,
     );
+    // It is not deleted between being looked at and being written down.
+    await lockHosts(trx, deps.dialect, [host.user_id]);
     if (!(await canHost(trx, eventType, host.user_id)))
       throw invalid([{ pointer: "/user_id", message: notAHost }]);
     const { last } = await trx

@@ -1,3 +1,4 @@
+import { lockHosts } from "../bookings/booking-rows.ts";
 import { notRecorded } from "../bookings/capture.ts";
 import type { AppDatabase, AppTransaction } from "../database/schema.ts";
 import { inTransaction } from "../database/transaction-guard.ts";
@@ -58,7 +59,7 @@ export async function issueInvitation(
       throw invalid([
         { pointer: "/duration_minutes", message: `must be ${describeDurations(eventType)} minutes` },
       ]);
-    const hosts = chooseHosts(await activeHosts(trx, eventType.id), input);
+    const hosts = chooseHosts(await activeHosts(trx, deps.dialect, eventType.id), input);
     const token = newInvitationToken();
     const invitation: Invitation = {
       ...retained(eventType),
@@ -125,21 +126,24 @@ function readWindow(input: NewInvitation, ownTimeZone: string): Window {
 }
 
 /** The hosts of an event type that are active users, in their order: the pool. */
-async function activeHosts(trx: AppTransaction, eventTypeId: string): Promise<EventTypeHost[]> {
+async function activeHosts(
+  trx: AppTransaction,
+  dialect: InvitationDeps["dialect"],
+  eventTypeId: string,
+): Promise<EventTypeHost[]> {
   const hosts = await hostsOf(trx, eventTypeId);
   if (hosts.length === 0) return [];
+  const ids = hosts.map((host) => host.userId);
+  // Nobody whom the invitation is about to name is deleted meanwhile.
+  await lockHosts(trx, dialect, ids);
   const active = await trx
     .selectFrom("users")
     .select("id")
-    .where(
-      "id",
-      "in",
-      hosts.map((host) => host.userId),
-    )
+    .where("id", "in", ids)
     .where("status", "=", "active")
     .execute();
-  const ids = new Set(active.map((user) => user.id));
-  return hosts.filter((host) => ids.has(host.userId));
+  const isActive = new Set(active.map((user) => user.id));
+  return hosts.filter((host) => isActive.has(host.userId));
 }
 
 /** @throws ProblemError 400 for a host that is not in the pool, and when nobody can be the primary */

@@ -133,6 +133,7 @@ export function userChanges(deps: UserChangesDeps): UserChangeCalls {
         if (before === undefined || !canManage(caller, before)) throw notFound("user", id);
         if (before.id === caller.user.id) throw ownAccount("delete");
         await ties.refuseRemoval(trx, id);
+        await ties.removeWith(trx, id);
         await outlets.deleteSubscriptions(trx, before);
         await trx.deleteFrom("api_keys").where("user_id", "=", id).execute();
         await trx.deleteFrom("users").where("id", "=", id).execute();

@@ -166,6 +166,22 @@ describe.each(dialects)("on %s", (dialect) => {
     expect(ok(again, 201).body.host_id).toBe(third.id);
   });
 
+  test("a user who is deleted leaves neither hours nor a place among hosts, also when it is made one at once", async () => {
+    const { host, eventType } = await scene();
+    const hosts = `/v1/event-types/${eventType.id}/hosts`;
+    for (const isAtOnce of [false, true]) {
+      const leaving = await world.host();
+      const add = () => host.post(hosts, { user_id: leaving.id, role: "optional" });
+      const remove = () => world.admin.delete(`/v1/users/${leaving.id}`);
+      if (isAtOnce) await Promise.all([remove(), add()]);
+      else ok(await add().then(remove), 204);
+      for (const table of ["event_type_hosts", "availability_rules"] as const)
+        expect(
+          await world.db.selectFrom(table).select("user_id").where("user_id", "=", leaving.id).execute(),
+        ).toEqual([]);
+    }
+  });
+
   test("a calendar that cannot be asked is 503 at book and at a move, and what it says is taken", async () => {
     const { host, invite } = await scene();
     const booking = await world.book(await invite(), at("10:00"));

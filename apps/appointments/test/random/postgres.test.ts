@@ -1,3 +1,3 @@
 import { transitionsSuite } from "./transitions-suite.ts";
 
-transitionsSuite("postgres", 20);
+transitionsSuite("postgres", 12);

@@ -40,8 +40,8 @@ const faults: readonly (readonly [number, Fault])[] = [
   [70, "none"],
   [6, "capture"],
   [6, "commit"],
-  [8, "before the commit"],
-  [10, "after the commit"],
+  [5, "before the commit"],
+  [7, "after the commit"],
 ];
 
 /** What the tables say of this seed. */
@@ -95,14 +95,13 @@ class SeedRun {
   }
 
   async steps(): Promise<void> {
-    await this.#restart();
     // Choices of its own: requests come in any order, and the steps must not depend on that.
     this.#stage.misbehave(dice(-this.#seed));
     const count = 12 + this.#dice.int(6);
     for (let index = 0; index < count; index++) {
       await this.#dice.weigh<() => Promise<void>>([
         [index < 2 ? 0 : 15, () => this.#poll()],
-        [5, () => this.#restart()],
+        [2, () => this.#restart()],
         [index < 2 ? 0 : 9, () => this.#race()],
         [71, () => this.#enter()],
       ])();
@@ -219,7 +218,7 @@ class SeedRun {
 
   async #poll(): Promise<void> {
     const stage = this.#stage;
-    const death = this.#dice.chance(0.35) ? this.#dice.pick(deaths.slice(2)) : undefined;
+    const death = this.#dice.chance(0.25) ? this.#dice.pick(deaths.slice(2)) : undefined;
     stage.dieAt(death);
     await stage.poll();
     if (stage.isDead()) this.#tally.faults++;

@@ -1,3 +1,3 @@
 import { transitionsSuite } from "./transitions-suite.ts";
 
-transitionsSuite("sqlite", Number(process.env.HOOKWELL_RUNS ?? 200));
+transitionsSuite("sqlite", 200);

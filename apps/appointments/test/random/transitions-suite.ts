@@ -4,12 +4,15 @@ import { newTally, runSeed } from "./seed-run.ts";
 import { openStage, type Stage } from "./stage.ts";
 
 const only = process.env.HOOKWELL_SEED;
+const runs = process.env.HOOKWELL_RUNS;
 
 /**
  * Random bookings through every entry point, with receivers that fail, captures and commits that fail, people who act
- * at once and processes that die. One seed alone: HOOKWELL_SEED=17 vitest run apps/appointments/test/random
+ * at once and processes that die. One seed alone: HOOKWELL_SEED=17 vitest run apps/appointments/test/random; more or
+ * fewer of them: HOOKWELL_RUNS=1000.
  */
-export function transitionsSuite(dialect: TestDialect, count: number): void {
+export function transitionsSuite(dialect: TestDialect, usual: number): void {
+  const count = Number(runs ?? usual);
   const seeds = only === undefined ? Array.from({ length: count }, (_, index) => index + 1) : [Number(only)];
   describe(`random bookings on ${dialect}`, { timeout: 600_000 }, () => {
     let stage: Stage;
