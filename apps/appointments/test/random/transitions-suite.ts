@@ -9,10 +9,10 @@ const runs = process.env.HOOKWELL_RUNS;
 /**
  * Random bookings through every entry point, with receivers that fail, captures and commits that fail, people who act
  * at once and processes that die. One seed alone: HOOKWELL_SEED=17 vitest run apps/appointments/test/random; more or
- * fewer of them: HOOKWELL_RUNS=1000.
+ * fewer of them: HOOKWELL_RUNS=1000. npm run test:long (.ci/run) runs `long` of them, npm test `usual`.
  */
-export function transitionsSuite(dialect: TestDialect, usual: number): void {
-  const count = Number(runs ?? usual);
+export function transitionsSuite(dialect: TestDialect, seedCounts: { usual: number; long: number }): void {
+  const count = Number(runs ?? (process.env.HOOKWELL_LONG ? seedCounts.long : seedCounts.usual));
   const seeds = only === undefined ? Array.from({ length: count }, (_, index) => index + 1) : [Number(only)];
   describe(`random bookings on ${dialect}`, { timeout: 600_000 }, () => {
     let stage: Stage;
