@@ -1,8 +1,8 @@
-import { mkdtempSync, rmSync, statfsSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { mkdtempSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import pg from "pg";
 import { inject } from "vitest";
+import { memoryHome } from "./memory-home.ts";
 
 let made = 0;
 
@@ -39,23 +39,8 @@ function leaving(name: string): string {
   END $$`;
 }
 
-/**
- * Where SQLite files of tests live: in memory where the system offers that, because thousands of commits that each
- * wait for the disk are most of what the tests would do. A process that is killed loses nothing there either.
- */
-function sqliteHome(): string {
-  try {
-    const { bavail, bsize } = statfsSync("/dev/shm");
-    // A container may have very little of it, and the tests of large databases need some.
-    if (bavail * bsize > 2 ** 30) return "/dev/shm";
-  } catch {
-    // Not on this system.
-  }
-  return tmpdir();
-}
-
 /** A path for a new SQLite file in a directory of its own, and a function that removes it. */
 export function freshSqlite(): { path: string; drop: () => void } {
-  const directory = mkdtempSync(join(sqliteHome(), "hookwell-sqlite-"));
+  const directory = mkdtempSync(join(memoryHome(2 ** 30), "hookwell-sqlite-"));
   return { path: join(directory, "app.db"), drop: () => rmSync(directory, { recursive: true, force: true }) };
 }

