@@ -10,19 +10,16 @@ let made = 0;
 export async function freshPostgres(): Promise<{ url: string; drop: () => Promise<void> }> {
   const admin = inject("postgresUrl");
   const name = `t_${process.pid}_${++made}_${process.hrtime.bigint()}`;
-  const run = async (sql: string): Promise<void> => {
+  const run = async (...statements: readonly string[]): Promise<void> => {
     const client = new pg.Client({ connectionString: admin });
     await client.connect();
-    await client.query(sql);
+    for (const sql of statements) await client.query(sql);
     await client.end();
   };
   await run(`CREATE DATABASE ${name}`);
   const url = new URL(admin);
   url.pathname = `/${name}`;
-  const drop = async (): Promise<void> => {
-    await run(leaving(name));
-    await run(`DROP DATABASE IF EXISTS ${name} WITH (FORCE)`);
-  };
+  const drop = (): Promise<void> => run(leaving(name), `DROP DATABASE IF EXISTS ${name} WITH (FORCE)`);
   return { url: url.toString(), drop };
 }
 

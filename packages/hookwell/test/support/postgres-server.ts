@@ -38,8 +38,9 @@ export default async function setup(project: TestProject): Promise<() => Promise
     port,
     persistent: false,
     createPostgresUser: process.getuid?.() === 0,
-    // Not what the machine's locale would give: Hookwell needs UTF-8.
-    initdbFlags: ["--no-sync", "--encoding=UTF8", "--locale=C"],
+    // UTF-8 whatever the machine's locale is, for Hookwell needs it; and a password that costs little to prove,
+    // for tests make thousands of connections.
+    initdbFlags: ["--no-sync", "--encoding=UTF8", "--locale=C", "--set=scram_iterations=1"],
     // Tests kill client processes, never the server, so nothing here needs to survive a crash of it: what it has
     // written is in the system's cache, and waiting for the disk would be most of what the tests do.
     postgresFlags: [
