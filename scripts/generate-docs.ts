@@ -3,7 +3,7 @@ import { existsSync, globSync, readFileSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { settings } from "../packages/hookwell/src/model/settings.ts";
-import { deliveryCodes, httpCodes } from "../packages/hookwell/src/send/delivery-codes.ts";
+import { deliveryCodes, httpCodes, otherCodes } from "../packages/hookwell/src/send/delivery-codes.ts";
 import { problemCodes } from "../packages/server/src/http/problem-codes.ts";
 
 const root = dirname(dirname(fileURLToPath(import.meta.url)));
@@ -125,7 +125,7 @@ function errorsPage(): string {
     `\`${name}\``,
     meaning,
   ]);
-  const attemptRows = [...deliveryCodes, ...httpCodes].map(({ code, meaning, advice }) => [
+  const attemptRows = [...deliveryCodes, ...httpCodes, ...otherCodes].map(({ code, meaning, advice }) => [
     `\`${code}\``,
     meaning,
     advice,

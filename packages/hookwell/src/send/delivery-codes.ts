@@ -108,5 +108,25 @@ export const httpCodes: readonly DeliveryCode[] = [
   },
 ];
 
+/** Codes that no exchange gives. */
+export const otherCodes: readonly DeliveryCode[] = [
+  {
+    code: "worker_lost",
+    meaning:
+      "Every allowed attempt was begun by a worker that never reported how it ended; the delivery failed unsent.",
+    advice: "Look for crashes or kills of the worker, then retry the delivery.",
+  },
+  {
+    code: "unreadable",
+    meaning: "The stored body or endpoint of the delivery is missing or damaged; it failed unsent.",
+    advice: "Look for what changed the database from outside, and restore it from a backup.",
+  },
+  {
+    code: "send_failed",
+    meaning: "A sender of the application's own failed without saying more.",
+    advice: "Read the message; have the sender throw a DeliveryError with a code.",
+  },
+];
+
 /** A code of {@link deliveryCodes}. */
 export type TransportCode = (typeof deliveryCodes)[number]["code"];

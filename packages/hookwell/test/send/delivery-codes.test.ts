@@ -1,11 +1,11 @@
 import { describe, expect, test } from "vitest";
 import { Deadlines } from "../../src/send/deadlines.ts";
-import { deliveryCodes, httpCodes } from "../../src/send/delivery-codes.ts";
+import { deliveryCodes, httpCodes, otherCodes } from "../../src/send/delivery-codes.ts";
 import { transportFailure } from "../../src/send/failures.ts";
 import { parseNetwork } from "../../src/send/ip-address.ts";
 
 describe("the table of error codes", () => {
-  const all = [...deliveryCodes, ...httpCodes];
+  const all = [...deliveryCodes, ...httpCodes, ...otherCodes];
   test("each code is there once, with its meaning and what to do", () => {
     expect(new Set(all.map(({ code }) => code)).size).toBe(all.length);
     for (const { code, meaning, advice } of all) {
