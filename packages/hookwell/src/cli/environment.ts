@@ -1,9 +1,20 @@
 /**
- * What every program that is set up by environment variables shares: `hookwell/environment`. The CLI,
- * @hookwell/server and applications use it; the library itself never reads the environment this way.
+ * What the programs around the library share: `hookwell/environment`. The CLI, @hookwell/server and applications are
+ * set up by environment variables in the same way, and write records as the same JSON; the library itself never reads
+ * the environment this way.
  */
 
 export { readSettings, type Setting, type Settings, settings } from "../model/settings.ts";
+export {
+  decodeCursor,
+  deliveryDetailToJson,
+  deliveryToJson,
+  encodeCursor,
+  eventToJson,
+  keyToJson,
+  pageToJson,
+  subscriptionToJson,
+} from "../publish/api-json.ts";
 export { keysOfFile } from "../store/key-file.ts";
 export { type DeliveryHealth, deliveryHealth } from "./delivery-health.ts";
 export { type HooksFromSettings, hooksFromSettings } from "./hooks-from-settings.ts";

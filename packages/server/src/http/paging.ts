@@ -1,6 +1,9 @@
 import { z } from "@hono/zod-openapi";
-import type { Page, PageOf, PagePosition } from "hookwell";
+import type { Page, PagePosition } from "hookwell";
+import { decodeCursor } from "hookwell/environment";
 import { invalidRequest } from "./problems.ts";
+
+export { encodeCursor, pageToJson as pageAnswer } from "hookwell/environment";
 
 /** The two query parameters of every list. */
 export const pageQuery = {
@@ -33,32 +36,13 @@ export function pageOf<Item extends z.ZodType>(
 export function pageFrom(query: { readonly limit: number; readonly cursor?: string }): Page {
   return query.cursor === undefined
     ? { limit: query.limit }
-    : { limit: query.limit, after: decodeCursor(query.cursor) };
-}
-
-export function pageAnswer<T, Json>(page: PageOf<T>, toJson: (item: T) => Json): unknown {
-  return { items: page.items.map(toJson), next_cursor: page.next ? encodeCursor(page.next) : null };
+    : { limit: query.limit, after: positionOf(query.cursor) };
 }
 
 export const emptyPage = { items: [], next_cursor: null };
 
-/** Time and id together: rows of equal time are neither skipped nor repeated. */
-export function encodeCursor(position: PagePosition): string {
-  return Buffer.from(JSON.stringify([position.at.getTime(), position.id])).toString("base64url");
-}
-
-function decodeCursor(cursor: string): PagePosition {
-  try {
-    const value: unknown = JSON.parse(Buffer.from(cursor, "base64url").toString("utf8"));
-    if (Array.isArray(value) && value.length === 2) {
-      const [at, id] = value as unknown[];
-      const time = typeof at === "number" && Number.isSafeInteger(at) ? new Date(at) : undefined;
-      // A NUL never comes from a page of ours, and PostgreSQL could not compare with it.
-      if (time && !Number.isNaN(time.getTime()) && typeof id === "string" && !id.includes("\0"))
-        return { at: time, id };
-    }
-  } catch {
-    // Not base64 of JSON: the same answer as for any other text that no page gave.
-  }
+function positionOf(cursor: string): PagePosition {
+  const position = decodeCursor(cursor);
+  if (position) return position;
   throw invalidRequest([{ pointer: "/cursor", message: "is not the next_cursor of a page" }]);
 }

@@ -1,7 +1,8 @@
 import { z } from "@hono/zod-openapi";
-import type { DeliveryDetail, DeliveryRecord } from "hookwell";
 import { pageQuery } from "../http/paging.ts";
-import { answeredTime, eventType, name, orNull, timeRange } from "./common.ts";
+import { answeredTime, eventType, name, timeRange } from "./common.ts";
+
+export { deliveryDetailToJson, deliveryToJson } from "hookwell/environment";
 
 const statuses = ["pending", "delivered", "failed", "cancelled"] as const;
 
@@ -61,41 +62,3 @@ export const deliveryQuery = z.strictObject({
   ...timeRange,
   ...pageQuery,
 });
-
-export function deliveryToJson(record: DeliveryRecord): z.input<typeof delivery> {
-  return {
-    id: record.id,
-    event_id: record.eventId,
-    subscription_id: record.subscriptionId,
-    type: record.type,
-    subject: record.subject ?? null,
-    status: record.status,
-    reason: record.reason ?? null,
-    hold: record.hold ?? null,
-    attempts: record.attempts,
-    error_code: record.errorCode ?? null,
-    last_error: record.lastError ?? null,
-    next_attempt_at: orNull(record.nextAttemptAt),
-    created_at: record.createdAt.toISOString(),
-    updated_at: record.updatedAt.toISOString(),
-    delivered_at: orNull(record.deliveredAt),
-  };
-}
-
-export function deliveryDetailToJson(record: DeliveryDetail): z.input<typeof deliveryDetail> {
-  return {
-    ...deliveryToJson(record),
-    url: record.url,
-    body: Buffer.from(record.body.buffer, record.body.byteOffset, record.body.byteLength).toString("utf8"),
-    attempt_log: record.attemptLog.map((attempt) => ({
-      number: attempt.number,
-      round: attempt.round,
-      started_at: attempt.startedAt.toISOString(),
-      duration_ms: attempt.durationMs,
-      status_code: attempt.statusCode ?? null,
-      error_code: attempt.errorCode ?? null,
-      error: attempt.error ?? null,
-      response_excerpt: attempt.excerpt ?? null,
-    })),
-  };
-}

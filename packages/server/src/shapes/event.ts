@@ -1,8 +1,9 @@
 import { z } from "@hono/zod-openapi";
-import { type EventOutcome, type EventRecord, parseJson } from "hookwell";
 import { pageQuery } from "../http/paging.ts";
 import { answeredTime, anyJson, eventType, name, timeRange, timestamp } from "./common.ts";
 import { delivery } from "./delivery.ts";
+
+export { eventToJson } from "hookwell/environment";
 
 const actor = z.strictObject({ type: name, id: name });
 const revision = z.int().min(0).max(Number.MAX_SAFE_INTEGER);
@@ -78,31 +79,3 @@ export const eventQuery = z.strictObject({
 
 /** An event id is unique inside its project; a key without a project may have to say which. */
 export const oneEventQuery = z.strictObject({ project_id: name.optional() });
-
-export function eventToJson(record: EventRecord & { readonly outcome: EventOutcome }): z.input<typeof event> {
-  return {
-    id: record.id,
-    type: record.type,
-    project_id: record.projectId,
-    tenant_id: record.tenantId ?? null,
-    subject: record.subject ?? null,
-    revision: record.revision ?? null,
-    actor: record.actor ?? null,
-    audience: record.audience ? [...record.audience] : null,
-    occurred_at: record.occurredAt.toISOString(),
-    captured_at: record.capturedAt.toISOString(),
-    state: record.state,
-    outcome: record.outcome,
-    error: record.error ?? record.damage ?? null,
-    data: dataOf(record),
-  };
-}
-
-/** A row that was damaged in the database must still be seen, whatever of it can be read: then its text. */
-function dataOf({ data }: EventRecord): z.input<typeof anyJson> {
-  try {
-    return parseJson(data);
-  } catch {
-    return data;
-  }
-}

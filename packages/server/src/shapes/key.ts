@@ -1,8 +1,9 @@
 import { z } from "@hono/zod-openapi";
-import type { ApiKeyRecord } from "hookwell";
 import { pageQuery } from "../http/paging.ts";
 import { scopes } from "../http/scopes.ts";
-import { answeredTime, moment, name, orNull, text } from "./common.ts";
+import { answeredTime, moment, name, text } from "./common.ts";
+
+export { keyToJson } from "hookwell/environment";
 
 const shape = {
   id: z.string(),
@@ -28,15 +29,3 @@ export const createdKey = z
   .strictObject({ ...shape, key: z.string().openapi({ description: "Shown here and never again." }) })
   .openapi("CreatedKey");
 export const keyQuery = z.strictObject(pageQuery);
-
-export function keyToJson(record: ApiKeyRecord): z.input<typeof key> {
-  return {
-    id: record.id,
-    name: record.name,
-    scopes: [...record.scopes],
-    project_id: record.projectId ?? null,
-    created_at: record.createdAt.toISOString(),
-    expires_at: orNull(record.expiresAt),
-    last_used_at: orNull(record.lastUsedAt),
-  };
-}

@@ -1,7 +1,8 @@
 import { z } from "@hono/zod-openapi";
-import type { SubscriptionRecord } from "hookwell";
 import { pageQuery } from "../http/paging.ts";
 import { answeredTime, name, stringMap, text } from "./common.ts";
+
+export { subscriptionToJson } from "hookwell/environment";
 
 const statuses = ["active", "paused", "disabled", "deleted"] as const;
 const url = z.string().min(1).max(2048).openapi({ example: "https://example.com/webhooks" });
@@ -115,28 +116,3 @@ export const subscriptionQuery = z.strictObject({
   external_id: name.optional(),
   ...pageQuery,
 });
-
-export function subscriptionToJson(record: SubscriptionRecord): z.input<typeof subscription> {
-  return {
-    id: record.id,
-    project_id: record.projectId,
-    tenant_id: record.tenantId ?? null,
-    owner_id: record.ownerId ?? null,
-    url: record.url,
-    event_types: [...record.eventTypes],
-    fields: record.fields ? [...record.fields] : null,
-    header_names: [...record.headerNames],
-    status: record.status,
-    status_reason: record.statusReason ?? null,
-    description: record.description ?? null,
-    metadata: record.metadata ?? null,
-    external_id: record.externalId ?? null,
-    rate_limit: record.rateLimit
-      ? { limit: record.rateLimit.limit, per_seconds: record.rateLimit.perSeconds }
-      : null,
-    max_in_flight: record.maxInFlight ?? null,
-    ordering: record.ordering,
-    created_at: record.createdAt.toISOString(),
-    updated_at: record.updatedAt.toISOString(),
-  };
-}
