@@ -62,7 +62,7 @@ export function migrationStatus(
 }
 
 /** `0001_initial`. */
-export function migrationName(step: Migration): string {
+export function migrationName(step: Pick<Migration, "version" | "name">): string {
   return `${String(step.version).padStart(4, "0")}_${step.name}`;
 }
 

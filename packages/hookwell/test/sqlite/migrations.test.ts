@@ -2,7 +2,7 @@ import { existsSync, readFileSync } from "node:fs";
 import { DatabaseSync } from "node:sqlite";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { SchemaVersionError } from "../../src/model/errors.ts";
-import type { Migration } from "../../src/store/migrations.ts";
+import { type Migration, migrationName } from "../../src/store/migrations.ts";
 import { Connection } from "../../src/store/sqlite/connection.ts";
 import { sqliteStore } from "../../src/store/sqlite/index.ts";
 import { SqliteMigrations, sqliteMigrations } from "../../src/store/sqlite/migrations.ts";
@@ -10,6 +10,9 @@ import { freshSqlite } from "../support/databases.ts";
 import { event, hostScope, own } from "./support.ts";
 
 const clock = (): Date => new Date(5);
+/** The version of this build, and the step that a next one would bring. */
+const current = sqliteMigrations.length;
+const later = migrationName({ version: current + 1, name: "later" });
 let file: ReturnType<typeof freshSqlite>;
 const connections: Connection[] = [];
 
@@ -32,23 +35,20 @@ function build(steps: readonly Migration[] = sqliteMigrations): SqliteMigrations
 const next = (
   compatibleFrom: number,
   sql = "CREATE TABLE hookwell_later (id TEXT) STRICT;\n",
-): Migration[] => [
-  ...sqliteMigrations,
-  { version: sqliteMigrations.length + 1, name: "later", compatibleFrom, sql },
-];
+): Migration[] => [...sqliteMigrations, { version: current + 1, name: "later", compatibleFrom, sql }];
 
 test("field-faults I6: a new build refuses an old schema, and names the command and the step", async () => {
   await build().migrate();
   const newer = build(next(1));
   await expect(newer.require()).rejects.toThrow(SchemaVersionError);
-  await expect(newer.require()).rejects.toThrow(/run `hookwell migrate` .*0002_later/);
+  await expect(newer.require()).rejects.toThrow(new RegExp(`run \`hookwell migrate\` .*${later}`));
   expect(await newer.check()).toMatchObject({
-    current: 1,
-    wanted: 2,
-    pending: ["0002_later"],
+    current,
+    wanted: current + 1,
+    pending: [later],
     usable: false,
   });
-  expect(await newer.migrate()).toEqual(["0002_later"]);
+  expect(await newer.migrate()).toEqual([later]);
   await newer.require();
 });
 
@@ -59,12 +59,12 @@ test("field-faults I6: an old build goes on with a newer schema that only added,
   expect(await old.capture(own, [event("evt_1")])).toEqual([{ id: "evt_1", duplicate: false }]);
   await old.close();
   const database = new DatabaseSync(file.path);
-  database.exec("UPDATE hookwell_migration SET compatible_from = 2 WHERE version = 2");
+  database.exec(`UPDATE hookwell_migration SET compatible_from = version WHERE version = ${current + 1}`);
   database.close();
   for (const migrate of [true, false]) {
     const refused = sqliteStore({ path: file.path, migrate });
     await expect(refused.open({ withKeys: true })).rejects.toThrow(
-      /has schema version 2, which this build \(version 1\) cannot use; run the release of hookwell/,
+      `has schema version ${current + 1}, which this build (version ${current}) cannot use; run the release of hookwell`,
     );
     await refused.close();
   }
@@ -73,7 +73,7 @@ test("field-faults I6: an old build goes on with a newer schema that only added,
 test("field-faults I6: a store that was open when the schema moved on says so in its readiness check", async () => {
   const store = sqliteStore({ path: file.path, migrate: true });
   await store.open({ withKeys: true });
-  await build(next(2)).migrate();
+  await build(next(current + 1)).migrate();
   await expect(store.open({ withKeys: true })).rejects.toThrow(SchemaVersionError);
   await store.close();
 });
@@ -84,13 +84,13 @@ test("field-faults I6: a step that fails half-way leaves nothing of it", async (
     next(1, "CREATE TABLE hookwell_later (id TEXT) STRICT;\nINSERT INTO nowhere VALUES (1);\n"),
   );
   await expect(broken.migrate()).rejects.toThrow("no such table: nowhere");
-  expect(await broken.check()).toMatchObject({ current: 1, usable: false });
-  expect(await build(next(1)).migrate()).toEqual(["0002_later"]);
+  expect(await broken.check()).toMatchObject({ current, usable: false });
+  expect(await build(next(1)).migrate()).toEqual([later]);
 });
 
 test("migrations run by several processes at once are run once", async () => {
   const done = await Promise.all([build(), build(), build()].map((migrations) => migrations.migrate()));
-  expect(done.flat()).toEqual(["0001_initial"]);
+  expect(done.flat()).toEqual(sqliteMigrations.map(migrationName));
   expect(await build().migrate()).toEqual([]);
 });
 
@@ -112,7 +112,12 @@ test("--sql prints what migrate runs", async () => {
 });
 
 test("--check makes no file and changes none", async () => {
-  expect(await build().check()).toEqual({ current: 0, wanted: 1, pending: ["0001_initial"], usable: false });
+  expect(await build().check()).toEqual({
+    current: 0,
+    wanted: current,
+    pending: sqliteMigrations.map(migrationName),
+    usable: false,
+  });
   expect(existsSync(file.path)).toBe(false);
   const application = new DatabaseSync(file.path);
   application.exec("CREATE TABLE business (id TEXT)");
