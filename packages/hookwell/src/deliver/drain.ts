@@ -63,7 +63,10 @@ export async function drain(
     await finish(loop, config);
   }
   const { delivered, rescheduled, failed } = loop.counts;
-  const remaining = await config.store.countRemaining(mostRemaining);
+  const remaining = await config.store.countRemaining(
+    mostRemaining,
+    config.virtualTime ? config.clock() : null,
+  );
   return { dispatched, delivered, rescheduled, failed, remaining };
 }
 

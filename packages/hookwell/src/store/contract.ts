@@ -320,7 +320,7 @@ export interface OutboxStore extends ReferenceStore {
   /** When the oldest due delivery on a runnable lane became due, and when the oldest undispatched event was captured. */
   lag(now: Now): Promise<{ readonly oldestDueAt?: Date; readonly oldestNewAt?: Date }>;
   /** Pending and due rows on runnable lanes, counted up to `max`: what `drain` reports as remaining. */
-  countRemaining(max: number): Promise<{ readonly pending: number; readonly newEvents: number }>;
+  countRemaining(max: number, now?: Now): Promise<{ readonly pending: number; readonly newEvents: number }>;
   /** Calls `onWake` when another connection or process has committed work; returns how to stop. Best effort. */
   watch(onWake: () => void): () => void;
   /** Tells other processes that work was, or is about to be, committed. Never waits, never throws. */

@@ -1,5 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { type DrainResult, drain } from "../../src/deliver/drain.ts";
+import { createHookwell } from "../../src/publish/create-hookwell.ts";
+import { MemoryOutbox } from "../../src/store/memory/index.ts";
 import { failing } from "./rows.ts";
 import { kinds } from "./stores.ts";
 import { FakeSender, names, World } from "./world.ts";
@@ -150,4 +152,14 @@ describe.each(kinds)("on $name", (kind) => {
     expect((await world.deliveries({ status: "delivered" })).length).toBe(2);
     expect(await claimable()).toBe(8);
   });
+});
+
+test("what remains is counted by the clock that the instance was given, not by the store's own", async () => {
+  const store = new MemoryOutbox();
+  const hooks = createHookwell({ store, clock: () => new Date("2199-01-01"), project: "live" });
+  await hooks.subscriptions.create({ url: "https://example.com/" });
+  await hooks.emit("a.b", 1, { tx: "own" });
+  const { dispatched, remaining } = await hooks.drain({ deadlineMs: 1_000, max: 0 });
+  expect({ dispatched, remaining }).toEqual({ dispatched: 1, remaining: { pending: 1, newEvents: 0 } });
+  await hooks.close();
 });

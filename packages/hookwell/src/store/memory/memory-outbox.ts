@@ -356,8 +356,11 @@ export class MemoryOutbox implements OutboxStore {
     return lag(this.#state, this.#now(now));
   }
 
-  async countRemaining(max: number): Promise<{ readonly pending: number; readonly newEvents: number }> {
-    return countRemaining(this.#state, max, this.#now(null));
+  async countRemaining(
+    max: number,
+    now: Now = null,
+  ): Promise<{ readonly pending: number; readonly newEvents: number }> {
+    return countRemaining(this.#state, max, this.#now(now));
   }
 
   watch(onWake: () => void): () => void {

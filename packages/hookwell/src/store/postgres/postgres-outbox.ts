@@ -342,8 +342,11 @@ export class PostgresOutbox implements OutboxStore {
     return await this.#upkeep.lag(now);
   }
 
-  async countRemaining(max: number): Promise<{ readonly pending: number; readonly newEvents: number }> {
-    return await this.#upkeep.countRemaining(max);
+  async countRemaining(
+    max: number,
+    now: Now = null,
+  ): Promise<{ readonly pending: number; readonly newEvents: number }> {
+    return await this.#upkeep.countRemaining(max, now);
   }
 
   watch(onWake: () => void): () => void {

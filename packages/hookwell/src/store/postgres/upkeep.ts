@@ -76,10 +76,13 @@ export class Upkeep {
     });
   }
 
-  async countRemaining(max: number): Promise<{ readonly pending: number; readonly newEvents: number }> {
+  async countRemaining(
+    max: number,
+    at: Now,
+  ): Promise<{ readonly pending: number; readonly newEvents: number }> {
     const [row] = await this.#db.run({
       text: upkeepTexts(this.#db.schema).remaining,
-      params: [this.#db.now(null), String(max)],
+      params: [this.#db.now(at), String(max)],
     });
     return { pending: integer(row!, "pending"), newEvents: integer(row!, "new_events") };
   }

@@ -337,9 +337,12 @@ export class SqliteOutbox implements OutboxStore {
     return lag(connection, this.#session.now(now));
   }
 
-  async countRemaining(max: number): Promise<{ readonly pending: number; readonly newEvents: number }> {
+  async countRemaining(
+    max: number,
+    now: Now = null,
+  ): Promise<{ readonly pending: number; readonly newEvents: number }> {
     const connection = await this.#session.ready();
-    return countRemaining(connection, max, this.#session.now(null));
+    return countRemaining(connection, max, this.#session.now(now));
   }
 
   watch(onWake: () => void): () => void {

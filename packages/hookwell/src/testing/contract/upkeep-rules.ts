@@ -353,6 +353,7 @@ export function upkeepRules(rule: Rule): void {
       same(await t.store.countRemaining(100), { pending: 6, newEvents: 2 });
       await t.store.setSubscriptionStatus(own, "sub_b", "paused", undefined, {});
       same(await t.store.countRemaining(100), { pending: 3, newEvents: 2 });
+      same(await t.store.countRemaining(100, t.in(minute)), { pending: 4, newEvents: 2 });
       t.step(minute);
       same(await t.store.countRemaining(100), { pending: 4, newEvents: 2 });
     },
