@@ -142,6 +142,16 @@ export class InvalidStateError extends HookwellError {
   }
 }
 
+/** A subscription has as many valid signing secrets as it may have; nothing was changed. */
+export class TooManySecretsError extends HookwellError {
+  constructor(subscriptionId: string, most: number, nextEnd: Date) {
+    super(
+      "too_many_secrets",
+      `Subscription ${subscriptionId} has ${most} valid secrets, the most at once. Rotate after ${nextEnd.toISOString()}, when the next of them ends, or with an overlap of 0, which ends them all now.`,
+    );
+  }
+}
+
 /** Hookwell is set up in a way that cannot work; the message names the mend. */
 export class ConfigurationError extends HookwellError {
   constructor(message: string, code = "configuration") {

@@ -7,11 +7,11 @@ import type { DisabledReason, SubscriptionStatus } from "../model/states.ts";
 import type { NewSubscription } from "../model/subscription.ts";
 import { checkSecret, generateSecret } from "../send/signatures.ts";
 import type { OutboxStore } from "../store/contract.ts";
-import { checkedPage } from "./checks.ts";
+import { checkAll, checkedPage, checkWhole } from "./checks.ts";
 import type { TenantMode } from "./prepare-event.ts";
 import type { Scopes } from "./scope.ts";
 import { checkedChanges, type EndpointRules } from "./subscription-checks.ts";
-import type { SubscriptionInput, Subscriptions, WriteOptions } from "./surface.ts";
+import type { SecretRotationOptions, SubscriptionInput, Subscriptions, WriteOptions } from "./surface.ts";
 
 export interface SubscriptionParts {
   readonly store: OutboxStore;
@@ -90,11 +90,32 @@ export function manageSubscriptions<Tx>(parts: SubscriptionParts): Subscriptions
     resume: moveTo("active"),
     disable: moveTo("disabled", "by_hand"),
     enable: moveTo("active"),
+    async rotateSecret(id, rotation = {}, { tx = "own", visibility = {} } = {}) {
+      const scope = scopes.forAsync(tx);
+      const { overlapMs, secret } = checkedRotation(rotation, random);
+      const record = await store.rotateSecret(scope, id, { overlapMs, secret }, visibility);
+      return { ...record, secret };
+    },
     async delete(id, options) {
       await remove(id, options);
       parts.maintainSoon();
     },
   };
+}
+
+const defaultOverlapMs = 24 * 3_600_000;
+const longestOverlapMs = 30 * 24 * 3_600_000;
+
+/** @throws ValidationError */
+function checkedRotation(
+  { overlapMs, secret }: SecretRotationOptions,
+  random: RandomBytes,
+): Required<SecretRotationOptions> {
+  checkAll([
+    () => overlapMs === undefined || checkWhole(overlapMs, "overlapMs", 0, longestOverlapMs),
+    () => secret === undefined || checkSecret(secret),
+  ]);
+  return { overlapMs: overlapMs ?? defaultOverlapMs, secret: secret ?? generateSecret(random) };
 }
 
 type Given<T> = { [K in keyof T]?: Exclude<T[K], undefined> };

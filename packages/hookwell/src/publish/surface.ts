@@ -83,6 +83,16 @@ export interface SubscriptionChanges {
   readonly ordering?: "none" | "subject";
 }
 
+export interface SecretRotationOptions {
+  /** Milliseconds that the older secrets stay valid at most, 0 to 30 days; 0 ends them now. Default: 24 hours. */
+  readonly overlapMs?: number;
+  /**
+   * `whsec_` + base64 of 24 to 64 bytes, or plain text. Absent = 32 random bytes. One that is valid already is made
+   * the first again, so a rotation to a given secret can be repeated.
+   */
+  readonly secret?: string;
+}
+
 export interface Subscriptions<Tx> {
   /** The secret is in the answer, and nowhere else, ever again. */
   create(
@@ -96,6 +106,17 @@ export interface Subscriptions<Tx> {
   resume(id: string, options?: WriteOptions<Tx>): Promise<SubscriptionRecord>;
   disable(id: string, options?: WriteOptions<Tx>): Promise<SubscriptionRecord>;
   enable(id: string, options?: WriteOptions<Tx>): Promise<SubscriptionRecord>;
+  /**
+   * Gives the endpoint a new secret. Every attempt from now on, those of pending deliveries too, is signed with each
+   * secret that is valid then; the older ones end by themselves after the overlap. The secret is in the answer, and
+   * nowhere else, ever again.
+   * @throws NotFoundError, InvalidStateError when it is deleted, TooManySecretsError when five are valid already
+   */
+  rotateSecret(
+    id: string,
+    rotation?: SecretRotationOptions,
+    options?: WriteOptions<Tx>,
+  ): Promise<SubscriptionRecord & { readonly secret: string }>;
   delete(id: string, options?: WriteOptions<Tx>): Promise<void>;
 }
 

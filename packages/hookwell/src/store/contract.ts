@@ -10,6 +10,7 @@ import type {
   SubscriptionPatch,
   SubscriptionRecord,
 } from "../model/subscription.ts";
+import type { SecretStore } from "./secret-rotation.ts";
 
 /**
  * The reference contract: what a bare OutboxPublisher and Worker need. Marks take the claim's token last.
@@ -207,7 +208,7 @@ export interface MaintenanceResult {
  * Everything Hookwell asks of a database. Memory, SQLite and PostgreSQL give the same results for the same
  * sequence of calls (src/testing/contract). Times are whole milliseconds. Returned objects are copies.
  */
-export interface OutboxStore extends ReferenceStore {
+export interface OutboxStore extends ReferenceStore, SecretStore {
   readonly dialect: "memory" | "sqlite" | "postgres";
 
   // --- opening and closing -------------------------------------------------

@@ -55,6 +55,15 @@ const command = fc.oneof(
     }),
   },
   {
+    weight: 1,
+    arbitrary: fc.record({
+      do: fc.constant("rotate"),
+      lane,
+      version: fc.nat(4),
+      overlapMs: fc.constantFrom(0, 1_000, 60_000, 86_400_000),
+    }),
+  },
+  {
     weight: 2,
     arbitrary: fc.record({
       do: fc.constant("status"),

@@ -102,6 +102,10 @@ export class StoreSystem {
         return this.#addSubscription(command);
       case "update":
         return this.#update(command);
+      case "rotate": {
+        const rotation = { secret: `secret ${command.version}`, overlapMs: command.overlapMs };
+        return this.#store.rotateSecret(own, lane(command.lane), rotation, {});
+      }
       case "status":
         return this.#store.setSubscriptionStatus(own, lane(command.lane), command.status, undefined, {});
       case "enqueue":

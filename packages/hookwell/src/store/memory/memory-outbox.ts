@@ -6,7 +6,7 @@ import type {
   DeliveryRecord,
   Outcome,
 } from "../../model/delivery.ts";
-import { ConfigurationError, DuplicateIdError, NotInTransactionError } from "../../model/errors.ts";
+import { ConfigurationError, NotInTransactionError } from "../../model/errors.ts";
 import type { CaptureInput, CaptureResult, EventKey, EventOutcome, EventRecord } from "../../model/event.ts";
 import { type IdFunc, idFunc, systemRandom } from "../../model/ids.ts";
 import type { LanePolicy } from "../../model/lane-policy.ts";
@@ -37,21 +37,17 @@ import type {
   SubscriptionFilter,
   Visibility,
 } from "../contract.ts";
+import type { SecretRotation } from "../secret-rotation.ts";
 import { storable } from "../storable.ts";
+import { createApiKey, deleteApiKey, findApiKey, touchApiKey } from "./api-keys.ts";
 import { capture, matchesOf, takeNew } from "./capture.ts";
 import { claim } from "./claim.ts";
 import { cancelDelivery, enqueue, isDeliveryVisible, retryDelivery } from "./deliveries.ts";
 import { dispatch, failDispatch, releaseEvent } from "./dispatch.ts";
-import {
-  findEvent,
-  listApiKeys,
-  listDeliveries,
-  listEvents,
-  listSubscriptions,
-  withoutHash,
-} from "./lists.ts";
+import { findEvent, listApiKeys, listDeliveries, listEvents, listSubscriptions } from "./lists.ts";
 import { countRemaining, lag, maintain } from "./maintain.ts";
 import { mark, record } from "./record.ts";
+import { rotateSecret } from "./secrets.ts";
 import { compareText, type DeliveryRow, MemoryState } from "./state.ts";
 import {
   addSubscription,
@@ -269,6 +265,17 @@ export class MemoryOutbox implements OutboxStore {
     return this.#join(scope, (state) => setSubscriptionStatus(state, id, status, reason, visibility, now));
   }
 
+  async rotateSecret(
+    scope: Scope,
+    id: string,
+    rotation: SecretRotation,
+    visibility: Visibility,
+  ): Promise<SubscriptionRecord> {
+    const endpointId = this.#newEndpointId();
+    const now = this.#now(null);
+    return this.#join(scope, (state) => rotateSecret(state, id, rotation, visibility, endpointId, now));
+  }
+
   async getSubscription(id: string, visibility: Visibility): Promise<SubscriptionRecord | undefined> {
     const row = this.#state.subscriptions.get(id);
     return row && isVisible(row.record, visibility) ? structuredClone(row.record) : undefined;
@@ -319,21 +326,15 @@ export class MemoryOutbox implements OutboxStore {
   }
 
   async createApiKey(key: ApiKeyRecord & { readonly hash: string }): Promise<void> {
-    this.#write(({ apiKeys }) => {
-      for (const row of apiKeys.values())
-        if (row.id === key.id || row.hash === key.hash) throw new DuplicateIdError("API key", key.id);
-      apiKeys.set(key.id, { ...structuredClone(key), name: storable(key.name) });
-    });
+    this.#write((state) => createApiKey(state, key));
   }
 
   async findApiKey(hash: string): Promise<ApiKeyRecord | undefined> {
-    for (const row of this.#state.apiKeys.values()) if (row.hash === hash) return withoutHash(row);
-    return undefined;
+    return findApiKey(this.#state, hash);
   }
 
   async touchApiKey(id: string, at: Date): Promise<void> {
-    const row = this.#state.apiKeys.get(id);
-    if (row) this.#state.apiKeys.set(id, { ...row, lastUsedAt: new Date(at) });
+    touchApiKey(this.#state, id, at);
   }
 
   async listApiKeys(page: Page): Promise<PageOf<ApiKeyRecord>> {
@@ -341,9 +342,7 @@ export class MemoryOutbox implements OutboxStore {
   }
 
   async deleteApiKey(id: string): Promise<boolean> {
-    const found = this.#state.apiKeys.has(id);
-    this.#state.apiKeys.delete(id);
-    return found;
+    return deleteApiKey(this.#state, id);
   }
 
   // --- upkeep ------------------------------------------------------------------------------------------------

@@ -15,7 +15,7 @@ import type { Visibility } from "../contract.ts";
 import { afterPause, forgiven, withNewLimits } from "../lane-state.ts";
 import { storable } from "../storable.ts";
 import { dropOrder, settleLane } from "./ordering.ts";
-import type { MemoryState, SubscriptionRow } from "./state.ts";
+import type { EndpointRow, MemoryState, SubscriptionRow } from "./state.ts";
 import { defined } from "./view.ts";
 
 export function createSubscription(
@@ -104,11 +104,8 @@ export function updateSubscription(
       id: endpointId,
       url: rest.url ?? row.record.url,
       headers: headers === undefined ? current.headers : (headers ?? {}),
-      supersededBy: undefined,
     };
-    for (const older of [...state.endpoints.values()])
-      if (older.subscriptionId === id) state.endpoints.set(older.id, { ...older, supersededBy: endpointId });
-    state.endpoints.set(endpointId, endpoint);
+    supersedeWith(state, endpoint);
     headerNames = Object.keys(endpoint.headers);
   }
   const changes = Object.entries(rest)
@@ -131,6 +128,15 @@ export function updateSubscription(
   if (lane && stored.url !== row.record.url) state.lanes.set(id, forgiven(lane));
   if (lane && limitsOf(stored) !== limitsOf(row.record)) state.lanes.set(id, withNewLimits(state.lane(id)));
   return structuredClone(stored);
+}
+
+/** Stores a new endpoint version, which every older one of its subscription points at from now on. */
+export function supersedeWith(state: MemoryState, endpoint: EndpointRow): void {
+  for (const older of [...state.endpoints.values()])
+    if (older.subscriptionId === endpoint.subscriptionId)
+      state.endpoints.set(older.id, { ...older, supersededBy: endpoint.id });
+  const { supersededBy: _older, ...newest } = endpoint;
+  state.endpoints.set(endpoint.id, newest);
 }
 
 function limitsOf({ rateLimit, maxInFlight }: SubscriptionRecord): string {

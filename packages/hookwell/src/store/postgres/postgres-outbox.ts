@@ -40,6 +40,7 @@ import type {
 } from "../contract.ts";
 import type { Migrations } from "../migrations.ts";
 import { KeyRing } from "../sealing.ts";
+import type { SecretRotation } from "../secret-rotation.ts";
 import { createApiKey, deleteApiKey, findApiKey, listApiKeys, touchApiKey } from "./api-keys.ts";
 import { capture, runCapture } from "./capture.ts";
 import { claimRows, sleepLanes } from "./claim.ts";
@@ -55,6 +56,7 @@ import { PostgresMigrations } from "./migrator.ts";
 import { checkKeys, checkServer } from "./opening.ts";
 import { type PgPool, type PostgresOptions, quotedSchema } from "./options.ts";
 import { type Mark, markDelivery, recordOutcomes } from "./record.ts";
+import { rotateSecret } from "./secrets.ts";
 import {
   createSubscription,
   getSubscription,
@@ -263,6 +265,18 @@ export class PostgresOutbox implements OutboxStore {
   ): Promise<SubscriptionRecord> {
     return await this.#db.program(scope, () =>
       setSubscriptionStatus(this.#db.schema, id, status, reason, visibility, this.#now()),
+    );
+  }
+
+  async rotateSecret(
+    scope: Scope,
+    id: string,
+    rotation: SecretRotation,
+    visibility: Visibility,
+  ): Promise<SubscriptionRecord> {
+    const endpointId = this.#newEndpointId();
+    return await this.#db.program(scope, () =>
+      rotateSecret(this.#db.schema, this.#keys(), id, rotation, visibility, endpointId, this.#now()),
     );
   }
 

@@ -6,8 +6,10 @@ interface SubscriptionTexts {
   readonly create: string;
   /** The same; replaces what is there, its fields and its creation time apart. */
   readonly put: string;
-  /** $1 id. Locks the row and answers it with its sealed endpoint. */
+  /** $1 id. Locks the row and answers it. */
   readonly lock: string;
+  /** $1 id of an endpoint version, $2 now. Answers `{url, sealed, now}`. */
+  readonly sealed: string;
   /** $1 now, $2 `{subscription, filters, endpoint or null}`. Answers the row. */
   readonly update: string;
   /** $1 now, $2 id, $3 status, $4 reason. Answers the row. */
@@ -112,9 +114,11 @@ SELECT * FROM written`,
 ), ${dropped("written")}, ${endpoint("written")}, ${filters("written")}, ${lane("written")}
 SELECT * FROM written`,
 
-    lock: `SELECT s.*, e.sealed FROM ${s}.subscription s JOIN ${s}.endpoint e ON e.id = s.endpoint_id
-WHERE s.id = $1::text
-FOR UPDATE OF s`,
+    // Its endpoint is read by a statement of its own: one that waited here for another writer would look for the
+    // endpoint in its old snapshot, where the one made meanwhile is not.
+    lock: `SELECT s.* FROM ${s}.subscription s WHERE s.id = $1::text FOR UPDATE`,
+
+    sealed: `SELECT e.url, e.sealed, ${nowSql("$2")} AS now FROM ${s}.endpoint e WHERE e.id = $1::text`,
 
     update: `WITH ${given}, before AS (
   SELECT sub.* FROM i JOIN ${s}.subscription sub ON sub.id = i.id

@@ -1,5 +1,5 @@
 import type { Program, Row } from "../../adapters/seam.ts";
-import { DuplicateIdError, InvalidStateError, NotFoundError } from "../../model/errors.ts";
+import { DuplicateIdError, InvalidStateError, NotFoundError, StorageError } from "../../model/errors.ts";
 import { storedFilters } from "../../model/matching.ts";
 import {
   canMove,
@@ -19,7 +19,7 @@ import { storable } from "../storable.ts";
 import type { Database } from "./database.ts";
 import { type Endpoint, openEndpoint, sealEndpoint } from "./endpoints.ts";
 import { dropOrder, settleLane } from "./ordering.ts";
-import { defined, text } from "./rows.ts";
+import { defined, integer, text } from "./rows.ts";
 import { subscriptionJson, toSubscription } from "./subscription-rows.ts";
 import { subscriptionTexts } from "./subscription-sql.ts";
 
@@ -90,7 +90,7 @@ export function* updateSubscription(
   let { headerNames } = current;
   let endpoint: Endpoint | null = null;
   if (changes.url !== undefined || headers !== undefined) {
-    const bound = openEndpoint(keys, text(row, "endpoint_id"), current.url, text(row, "sealed"));
+    const { endpoint: bound } = yield* currentEndpoint(schema, keys, row, now);
     endpoint = {
       id: newEndpointId,
       url: changes.url ?? current.url,
@@ -173,8 +173,24 @@ function isVisible(record: SubscriptionRecord, { projectId, tenantId, ownerId }:
   );
 }
 
+/** The endpoint version of a locked row, and the time at which it was read. @throws EncryptionKeyError, StorageError */
+export function* currentEndpoint(
+  schema: string,
+  keys: KeyRing,
+  row: Row,
+  now: string | null,
+): Program<{ readonly endpoint: Endpoint; readonly now: number }> {
+  const id = text(row, "endpoint_id");
+  const [found] = yield { text: subscriptionTexts(schema).sealed, params: [id, now] };
+  if (!found) throw new StorageError(`Endpoint version ${id} of subscription ${text(row, "id")} is missing.`);
+  return {
+    endpoint: openEndpoint(keys, id, text(found, "url"), text(found, "sealed")),
+    now: integer(found, "now"),
+  };
+}
+
 /** Locks the row until the transaction ends. @throws NotFoundError also when it belongs to somebody else */
-function* lockVisible(schema: string, id: string, visibility: Visibility): Program<Row> {
+export function* lockVisible(schema: string, id: string, visibility: Visibility): Program<Row> {
   const [row] = yield { text: subscriptionTexts(schema).lock, params: [id] };
   if (!row || !isVisible(toSubscription(row), visibility)) throw new NotFoundError("subscription", id);
   return row;

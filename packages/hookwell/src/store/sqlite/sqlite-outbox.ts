@@ -36,6 +36,7 @@ import type {
   Visibility,
 } from "../contract.ts";
 import type { Migrations } from "../migrations.ts";
+import type { SecretRotation } from "../secret-rotation.ts";
 import { createApiKey, deleteApiKey, findApiKey, listApiKeys, touchApiKey } from "./api-keys.ts";
 import { captureProgram } from "./capture.ts";
 import { anyWorkText, checkLimit, claimRows } from "./claim.ts";
@@ -48,6 +49,7 @@ import { Maintenance } from "./maintain.ts";
 import { applyMark, type Mark } from "./marks.ts";
 import type { SqliteOptions } from "./options.ts";
 import { Recording } from "./recording.ts";
+import { rotateProgram } from "./secrets.ts";
 import { Session } from "./session.ts";
 import {
   getSubscription,
@@ -248,6 +250,15 @@ export class SqliteOutbox implements OutboxStore {
     return this.#session.join(scope, () =>
       statusProgram(id, status, reason, visibility, this.#session.now(null)),
     );
+  }
+
+  rotateSecret(
+    scope: Scope,
+    id: string,
+    rotation: SecretRotation,
+    visibility: Visibility,
+  ): Promise<SubscriptionRecord> {
+    return this.#session.join(scope, () => rotateProgram(this.#session.making(), id, rotation, visibility));
   }
 
   async getSubscription(id: string, visibility: Visibility): Promise<SubscriptionRecord | undefined> {

@@ -16,7 +16,7 @@ import type {
 import type { Visibility } from "../contract.ts";
 import { storable } from "../storable.ts";
 import { urlHost } from "../url-host.ts";
-import { insertEndpoint, readEndpoint } from "./endpoints.ts";
+import { type Endpoint, insertEndpoint, readEndpoint } from "./endpoints.ts";
 import type { Keys } from "./keys.ts";
 import { afterPause, followStatus, forgive, newLimits } from "./lanes.ts";
 import { dropOrder, settleLane } from "./ordering.ts";
@@ -141,13 +141,28 @@ WHERE id = ?
 RETURNING *`;
 const supersedeText = "UPDATE hookwell_endpoint SET superseded_by = ? WHERE subscription_id = ? AND id <> ?";
 
+/** Makes a new endpoint version out of the current one, and every older one points at it. @throws EncryptionKeyError */
+export function* supersede(
+  { keys, endpointId, now }: Making,
+  id: string,
+  currentId: string,
+  change: (current: Endpoint) => Endpoint,
+): Program<void> {
+  const ring = yield* keys.ring();
+  const current = yield* readEndpoint(ring, currentId);
+  if (!current) throw new StorageError(`Endpoint version ${currentId} of subscription ${id} is missing.`);
+  yield* insertEndpoint(ring, endpointId, id, change(current), now);
+  yield statement(supersedeText, endpointId, id, endpointId);
+}
+
 /** A url or headers given make a new endpoint version, and every older one points at it. */
 export function* updateProgram(
-  { keys, endpointId, now }: Making,
+  making: Making,
   id: string,
   patch: SubscriptionPatch,
   visibility: Visibility,
 ): Program<SubscriptionRecord> {
+  const { endpointId, now } = making;
   const row = yield* lockVisible(id, visibility);
   const record = toSubscriptionRecord(row);
   if (record.status === "deleted") throw new InvalidStateError("subscription", id, "deleted", "change");
@@ -155,13 +170,12 @@ export function* updateProgram(
   let { headerNames } = record;
   let version = text(row.endpoint_id);
   if (patch.url !== undefined || patch.headers !== undefined) {
-    const ring = yield* keys.ring();
-    const current = yield* readEndpoint(ring, version);
-    if (!current) throw new StorageError(`Endpoint version ${version} of subscription ${id} is missing.`);
-    const headers = patch.headers === undefined ? current.headers : (patch.headers ?? {});
+    let headers: Readonly<Record<string, string>> = {};
+    yield* supersede(making, id, version, (current) => {
+      headers = patch.headers === undefined ? current.headers : (patch.headers ?? {});
+      return { ...current, url, headers };
+    });
     version = endpointId;
-    yield* insertEndpoint(ring, version, id, { ...current, url, headers }, now);
-    yield statement(supersedeText, version, id, version);
     headerNames = Object.keys(headers);
   }
   const changed = <Key extends keyof SubscriptionPatch & keyof SubscriptionRecord>(
@@ -232,7 +246,7 @@ export function* statusProgram(
 const lockRowText = "UPDATE hookwell_subscription SET updated_at = updated_at WHERE id = ? RETURNING *";
 
 /** @throws NotFoundError also when it belongs to somebody else */
-function* lockVisible(id: string, visibility: Visibility): Program<Row> {
+export function* lockVisible(id: string, visibility: Visibility): Program<Row> {
   const [row] = yield statement(lockRowText, id);
   if (row && isVisible(toSubscriptionRecord(row), visibility)) return row;
   throw new NotFoundError("subscription", id);

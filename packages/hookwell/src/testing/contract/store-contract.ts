@@ -16,6 +16,7 @@ import { orderRules } from "./order-rules.ts";
 import { outcomeRules } from "./outcome-rules.ts";
 import { referenceRules } from "./reference-rules.ts";
 import type { Rule } from "./rule.ts";
+import { secretRules } from "./secret-rules.ts";
 import { StoreWorld } from "./store-world.ts";
 import { textRules } from "./text-rules.ts";
 import { transactionRules } from "./transaction-rules.ts";
@@ -32,6 +33,7 @@ const chapters: Readonly<Record<string, (rule: Rule) => void>> = {
   ordering: orderRules,
   outcomes: outcomeRules,
   endpoints: endpointRules,
+  "signing secrets": secretRules,
   capture: captureRules,
   transactions: transactionRules,
   matching: matchingRules,
