@@ -152,7 +152,7 @@ ${table(["Code", "Class", "Meaning"], libraryRows)}
 Answers of status 400 and above are \`application/problem+json\` (RFC 9457): \`type\` (\`urn:hookwell:error:<code>\`),
 \`title\`, \`status\`, \`detail\`, \`code\`, \`request_id\` (also in the header \`x-request-id\`), and \`errors\` with a JSON
 pointer and a message for each field. Errors of the library keep their code: validation 400, \`not_found\` 404,
-conflicts (\`revision_conflict\`, \`event_mismatch\`, \`duplicate_id\`, \`invalid_state\`) 409, \`payload_too_large\` 413,
+conflicts (\`revision_conflict\`, \`event_mismatch\`, \`duplicate_id\`, \`invalid_state\`, \`too_many_secrets\`) 409, \`payload_too_large\` 413,
 \`storage\`, \`schema_version\` and \`encryption_key\` 503. The API adds:
 
 ${table(["Code", "Status", "Meaning"], apiRows)}

@@ -9,6 +9,7 @@ import { addDocumentRoutes } from "./routes/documents.ts";
 import { addEventRoutes } from "./routes/events.ts";
 import { addHealthRoutes } from "./routes/health.ts";
 import { addKeyRoutes } from "./routes/keys.ts";
+import { addSecretRoutes } from "./routes/subscription-secrets.ts";
 import { addSubscriptionRoutes } from "./routes/subscriptions.ts";
 
 export interface HandlerOptions {
@@ -50,6 +51,7 @@ export function apiOf(hooks: HookwellCore, options: HandlerOptions = {}): Api {
     requestId: options.requestId ?? randomUUID,
   });
   addSubscriptionRoutes(api, hooks);
+  addSecretRoutes(api, hooks);
   addEventRoutes(api, hooks);
   addDeliveryRoutes(api, hooks);
   addCatalogueRoute(api, hooks);

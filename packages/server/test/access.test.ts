@@ -28,6 +28,7 @@ function routes(ids: { subscription: string; event: string; delivery: string; ke
       path: `/v1/subscriptions/${ids.subscription}/${action}`,
       scopes: ["operate", "manage"],
     })),
+    { method: "POST", path: `/v1/subscriptions/${ids.subscription}/rotate-secret`, scopes: ["manage"] },
     {
       method: "POST",
       path: "/v1/events",

@@ -14,7 +14,8 @@ describe.each<StoreKind>(["memory", "sqlite", "postgres"])("secrets on %s", (kin
     const made = await world.ok(201, "POST", "/v1/subscriptions", { body });
     const given = await world.ok(201, "POST", "/v1/subscriptions", { body: { ...body, secret: chosen } });
     const key = await world.ok(201, "POST", "/v1/keys", { body: { name: "k", scopes: ["admin"] } });
-    // The three answers that may show them.
+    const { secret: rotated } = await world.ok(200, "POST", `/v1/subscriptions/${made.id}/rotate-secret`);
+    // The four answers that may show them.
     world.answers.length = 0;
 
     const { id: event } = await world.ok(202, "POST", "/v1/events", {
@@ -38,6 +39,7 @@ describe.each<StoreKind>(["memory", "sqlite", "postgres"])("secrets on %s", (kin
       ["POST", `${subscription}/disable`],
       ["POST", `${subscription}/enable`],
       ["POST", "/v1/subscriptions", { ...body, secret: `${chosen} ` }],
+      ["POST", `${subscription}/rotate-secret`, { secret: `${chosen} ` }],
       ["GET", `/v1/events/${event}`],
       ["GET", `/v1/deliveries/${items[0].id}`],
       ["GET", `/v1/deliveries/${items[1].id}`],
@@ -60,7 +62,7 @@ describe.each<StoreKind>(["memory", "sqlite", "postgres"])("secrets on %s", (kin
     });
     expect(world.logs.length).toBeGreaterThan(0);
     const everything = [...world.answers, ...world.logs, ...webhooks].join("\n");
-    for (const secret of [made.secret, given.secret, headerValue, key.key, world.adminKey]) {
+    for (const secret of [made.secret, rotated, given.secret, headerValue, key.key, world.adminKey]) {
       const bare = secret.replace(/^(whsec_|hwk_|Bearer )/, "");
       expect(everything).not.toContain(bare);
       expect(everything).not.toContain(Buffer.from(secret).toString("base64"));

@@ -1,4 +1,5 @@
-import { startReceiver } from "hookwell/testing";
+import { verify } from "hookwell";
+import { type ReceivedRequest, startReceiver } from "hookwell/testing";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { type StoreKind, startWorld, type World } from "./support/world.ts";
 
@@ -239,7 +240,45 @@ describe.each<StoreKind>(["memory", "sqlite", "postgres"])("subscriptions over H
       expect((await world.call("GET", `/v1/subscriptions?${query}`)).status).toBe(400);
   });
 
-  test.each(["get", "patch", "delete", "pause", "resume", "disable", "enable"])(
+  test("rotate-secret answers the new secret alone, with and without a body, and what is pending is signed by both", async () => {
+    await using receiver = await startReceiver();
+    const project = `rotate-${kind}`;
+    const made = await create({ project_id: project, url: receiver.url });
+    const rotate = (body?: unknown) =>
+      world.call("POST", `/v1/subscriptions/${made.id}/rotate-secret`, { body });
+    await world.ok(202, "POST", "/v1/events", { body: { project_id: project, type: "a.b", data: {} } });
+    const first = await rotate();
+    expect(first).toMatchObject({ status: 200, json: { secret: expect.stringMatching(/^whsec_/) } });
+    const chosen = await rotate({ overlap_seconds: 60, secret: "chosen-by-hand-0123456789" });
+    expect(chosen).toMatchObject({ status: 200, json: { secret: "chosen-by-hand-0123456789" } });
+    await world.work();
+    const [{ headers, body }] = (await receiver.waitForRequests(1)) as [ReceivedRequest];
+    const now = world.clock.read();
+    for (const secret of [made.secret, first.json.secret, chosen.json.secret])
+      expect(verify(headers, body, secret, { now }).id).toBe(headers["webhook-id"]);
+
+    await rotate();
+    expect((await rotate()).status).toBe(200);
+    const sixth = await rotate({});
+    expect(sixth.json).toMatchObject({ status: 409, code: "too_many_secrets" });
+    expect(sixth.json.detail).toContain(made.id);
+    expect((await rotate({ overlap_seconds: 0 })).status).toBe(200);
+  });
+
+  test.each([
+    [{ overlap_seconds: -1 }, "/overlap_seconds"],
+    [{ overlap_seconds: 0.5 }, "/overlap_seconds"],
+    [{ overlap_seconds: 2_592_001 }, "/overlap_seconds"],
+    [{ secret: "with white space" }, "/secret"],
+    [{ secret: "" }, "/secret"],
+    [{ overlap: 1 }, "/overlap"],
+  ])("rotate-secret refuses %j and points at it", async (body, pointer) => {
+    const { id } = await create();
+    const answer = await world.call("POST", `/v1/subscriptions/${id}/rotate-secret`, { body });
+    expect(answer).toMatchObject({ status: 400, json: { errors: [{ pointer }] } });
+  });
+
+  test.each(["get", "patch", "delete", "pause", "resume", "disable", "enable", "rotate-secret"])(
     "%s of an id that there is not is 404",
     async (action) => {
       const [method, suffix] = ["get", "patch", "delete"].includes(action)

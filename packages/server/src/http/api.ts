@@ -21,6 +21,8 @@ export interface RouteSpec<Params extends z.ZodType, Query extends z.ZodType, Bo
   readonly params?: Params;
   readonly query?: Query;
   readonly body?: Body;
+  /** A request without a body is one with `{}`. */
+  readonly bodyOptional?: boolean;
   readonly mediaTypes?: readonly string[];
   readonly maxBytes?: number;
   /** Success answers by status. */
@@ -135,7 +137,10 @@ export class Api {
       const query = check(spec.query ?? nothing, queryOf(c.req.url)) as z.output<Query>;
       let body: unknown;
       if (spec.body)
-        body = check(spec.body, await readJson(c.req.raw, spec.maxBytes ?? mebibyte, mediaTypes));
+        body = check(
+          spec.body,
+          await readJson(c.req.raw, spec.maxBytes ?? mebibyte, mediaTypes, spec.bodyOptional),
+        );
       else if (spec.method !== "get") await refuseBody(c.req.raw);
       return answer(await handle({ caller, params, query, body: body as z.output<Body> }));
     });
@@ -185,7 +190,7 @@ export class Api {
       request: {
         params: spec.params as z.ZodObject | undefined,
         query: spec.query as z.ZodObject | undefined,
-        ...(content ? { body: { required: true, content } } : {}),
+        ...(content ? { body: { required: !spec.bodyOptional, content } } : {}),
       },
       responses: responsesOf(spec.answers, [...new Set([...errors, ...(spec.errors ?? [])])].sort()),
     });

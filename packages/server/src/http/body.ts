@@ -2,14 +2,20 @@ import { type JsonValue, type Problem, parseJson, ValidationError } from "hookwe
 import { apiProblem, ProblemError } from "./problems.ts";
 
 /**
- * Reads a JSON body. Integers beyond 2^53 come back as bigint, so that event data keeps every digit.
+ * Reads a JSON body; when it is optional, none at all is `{}`. Integers beyond 2^53 come back as bigint, so that event data keeps every digit.
  * @throws ProblemError 413 over `maxBytes`, 415 for another content type, 400 for what is not JSON in UTF-8
  */
 export async function readJson(
   request: Request,
   maxBytes: number,
   mediaTypes: readonly string[],
+  optional = false,
 ): Promise<JsonValue> {
+  let bytes: Uint8Array | undefined;
+  if (optional) {
+    bytes = await readBytes(request, maxBytes);
+    if (bytes.length === 0) return {};
+  }
   const given = request.headers.get("content-type")?.split(";")[0]?.trim().toLowerCase() ?? "";
   if (!mediaTypes.includes(given))
     throw apiProblem(
@@ -17,7 +23,7 @@ export async function readJson(
       `The body must be sent with content-type ${mediaTypes.join(" or ")}${given ? `, not ${given}` : ""}.`,
       { headers: { accept: mediaTypes.join(", ") } },
     );
-  return parse(decode(await readBytes(request, maxBytes)));
+  return parse(decode(bytes ?? (await readBytes(request, maxBytes))));
 }
 
 /** For routes without a body: refuses one that says something, because it would be ignored. */

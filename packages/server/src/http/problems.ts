@@ -14,6 +14,7 @@ import {
   RevisionConflictError,
   SchemaVersionError,
   StorageError,
+  TooManySecretsError,
   UnknownEventTypeError,
   ValidationError,
 } from "hookwell";
@@ -100,6 +101,7 @@ const statusByCode = new Map<new (...given: never[]) => HookwellError, number>([
   [DeliveryExistsError, 409],
   [DuplicateIdError, 409],
   [InvalidStateError, 409],
+  [TooManySecretsError, 409],
   [PayloadTooLargeError, 413],
   [SchemaVersionError, 503],
   [EncryptionKeyError, 503],
