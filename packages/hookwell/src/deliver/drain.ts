@@ -47,7 +47,10 @@ export async function drain(
       // Slots that sends free while a claim is under way are not in it: only a claim that had them all is the last.
       const wasIdle = loop.idle;
       const { claimed, again } = late ? nothing : await loop.claimOnce(max - loop.counts.claimed);
-      if (again || round?.again) continue;
+      if (again || round?.again) {
+        await config.timers.sleep(0);
+        continue;
+      }
       if (loop.inFlight > 0) await Promise.race([wanted, loop.settled(), deadline]);
       else {
         await Promise.race([loop.settled(), deadline]);

@@ -110,7 +110,7 @@ export class Loops {
         const { taken, dispatched, again } = await dispatcher.dispatchOnce();
         health.reached();
         if (dispatched > 0) this.#pacers.deliver.poke();
-        if (!again) await pacer.next(taken > 0);
+        await (again ? pacer.giveWay() : pacer.next(taken > 0));
       } catch (error) {
         await pacer.pause(health.failed(error));
       }
@@ -124,7 +124,7 @@ export class Loops {
       try {
         const { claimed, again, againInMs } = await this.#delivery.claimOnce();
         health.reached();
-        if (!again) await pacer.next(claimed > 0, againInMs);
+        await (again ? pacer.giveWay() : pacer.next(claimed > 0, againInMs));
       } catch (error) {
         await pacer.pause(health.failed(error));
       }

@@ -54,6 +54,11 @@ export class Pacer {
     this.#poked = false;
   }
 
+  /** More work is there: the rest of the process gets its turn, then on. */
+  async giveWay(): Promise<void> {
+    await this.#timers.sleep(0, this.#stopped.signal);
+  }
+
   /** Leaves the store alone for `ms`; only a stop ends it early. */
   async pause(ms: number): Promise<void> {
     await this.#timers.sleep(ms, this.#stopped.signal);

@@ -2,6 +2,8 @@ import { DatabaseSync } from "node:sqlite";
 import { Worker } from "node:worker_threads";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { StorageError } from "../../src/model/errors.ts";
+import { systemTimers } from "../../src/model/timers.ts";
+import { createHookwell } from "../../src/publish/create-hookwell.ts";
 import { type SqliteOutbox, sqliteStore } from "../../src/store/sqlite/index.ts";
 import { freshSqlite } from "../support/databases.ts";
 import { deliverDue, dispatchNew, event, hostScope, own, subscription } from "./support.ts";
@@ -36,6 +38,7 @@ test("field-faults I5: 50 parallel writers with dispatch, claims and outcomes go
       const ids = await deliverDue(store);
       for (const id of ids) delivered.set(id, (delivered.get(id) ?? 0) + 1);
       if (last && dispatched === 0 && ids.length === 0) return;
+      await systemTimers.sleep(0);
     }
   })();
   const errors = await Promise.all(
@@ -81,6 +84,24 @@ test("field-faults I5: while the application holds the write lock, the event loo
     "evt_waits",
   ]);
   host.close();
+});
+
+test("field-faults A4: while a backlog is dispatched, other work of the process has its turn between the batches", async () => {
+  for (let batch = 0; batch < 10; batch++)
+    await store.capture(
+      own,
+      Array.from({ length: 100 }, (_, n) => event(`evt_${batch}_${n}`, { route: "*" })),
+    );
+  const hooks = createHookwell({ store });
+  const run = hooks.start({ worker: false });
+  let turns = 0;
+  while ((await store.countRemaining(1_000, null)).newEvents > 0) {
+    turns += 1;
+    await systemTimers.sleep(0);
+  }
+  // More than a batch's worth of them would mean that several batches went by in one turn.
+  expect(turns).toBeGreaterThanOrEqual(9);
+  await run.stop();
 });
 
 test("a lock held beyond patience is a StorageError, and the same write succeeds afterwards", async () => {
