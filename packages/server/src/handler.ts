@@ -10,6 +10,7 @@ import { addEventRoutes } from "./routes/events.ts";
 import { addHealthRoutes } from "./routes/health.ts";
 import { addKeyRoutes } from "./routes/keys.ts";
 import { addSecretRoutes } from "./routes/subscription-secrets.ts";
+import { addTestSendRoute } from "./routes/subscription-test.ts";
 import { addSubscriptionRoutes } from "./routes/subscriptions.ts";
 
 export interface HandlerOptions {
@@ -52,6 +53,7 @@ export function apiOf(hooks: HookwellCore, options: HandlerOptions = {}): Api {
   });
   addSubscriptionRoutes(api, hooks);
   addSecretRoutes(api, hooks);
+  addTestSendRoute(api, hooks);
   addEventRoutes(api, hooks);
   addDeliveryRoutes(api, hooks);
   addCatalogueRoute(api, hooks);

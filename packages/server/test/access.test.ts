@@ -23,7 +23,7 @@ function routes(ids: { subscription: string; event: string; delivery: string; ke
       body: { description: "d" },
       scopes: ["manage"],
     },
-    ...["pause", "resume", "disable", "enable"].map((action) => ({
+    ...["pause", "resume", "disable", "enable", "test"].map((action) => ({
       method: "POST",
       path: `/v1/subscriptions/${ids.subscription}/${action}`,
       scopes: ["operate", "manage"],

@@ -1,5 +1,5 @@
 import { verify } from "hookwell";
-import { type ReceivedRequest, startReceiver } from "hookwell/testing";
+import { answers, type ReceivedRequest, startReceiver } from "hookwell/testing";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { type StoreKind, startWorld, type World } from "./support/world.ts";
 
@@ -278,7 +278,38 @@ describe.each<StoreKind>(["memory", "sqlite", "postgres"])("subscriptions over H
     expect(answer).toMatchObject({ status: 400, json: { errors: [{ pointer }] } });
   });
 
-  test.each(["get", "patch", "delete", "pause", "resume", "disable", "enable", "rotate-secret"])(
+  test("a test send answers the attempt, good or bad, and leaves no delivery", async () => {
+    await using receiver = await startReceiver({ respond: answers({ body: "ok" }, 401) });
+    const { id, secret } = await create({ project_id: `test-${kind}`, url: receiver.url });
+    await world.ok(200, "POST", `/v1/subscriptions/${id}/pause`);
+    const tested = await world.ok(200, "POST", `/v1/subscriptions/${id}/test`);
+    const [{ headers, body }] = receiver.requests as [ReceivedRequest];
+    expect(headers["x-hookwell-test"]).toBe("true");
+    expect(verify(headers, body, secret, { now: world.clock.read() }).id).toBe(tested.event_id);
+    expect(tested).toMatchObject({
+      event_type: "hookwell.test",
+      attempt: { number: 1, status_code: 200, error_code: null, response_excerpt: "ok" },
+    });
+    const refused = await world.ok(200, "POST", `/v1/subscriptions/${id}/test`, { body: {} });
+    expect(refused.attempt).toMatchObject({ status_code: 401, error_code: "http_401" });
+    const unknown = await world.call("POST", `/v1/subscriptions/${id}/test`, {
+      body: { event_type: "user.created" },
+    });
+    expect(unknown.json).toMatchObject({
+      status: 400,
+      code: "no_example",
+      errors: [{ pointer: "/event_type" }],
+    });
+    expect((await world.ok(200, "GET", `/v1/deliveries?subscription_id=${id}`)).items).toEqual([]);
+    expect(receiver.requests).toHaveLength(2);
+    await world.call("DELETE", `/v1/subscriptions/${id}`);
+    expect((await world.call("POST", `/v1/subscriptions/${id}/test`)).json).toMatchObject({
+      status: 409,
+      code: "invalid_state",
+    });
+  });
+
+  test.each(["get", "patch", "delete", "pause", "resume", "disable", "enable", "rotate-secret", "test"])(
     "%s of an id that there is not is 404",
     async (action) => {
       const [method, suffix] = ["get", "patch", "delete"].includes(action)

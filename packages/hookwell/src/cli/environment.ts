@@ -6,6 +6,7 @@
 
 export { readSettings, type Setting, type Settings, settings } from "../model/settings.ts";
 export {
+  attemptToJson,
   decodeCursor,
   deliveryDetailToJson,
   deliveryToJson,

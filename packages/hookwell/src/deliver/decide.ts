@@ -38,6 +38,11 @@ export function decideBeforeSend(delivery: Delivery, policy: RetryPolicyInput): 
   };
 }
 
+/** What a send looked like, however it ended. */
+export function exchangeOf(delivery: Delivery, result: SendResult, times: SendTimes): Exchange {
+  return "receipt" in result ? succeeded(result.receipt, times) : failed(delivery, result.error, times);
+}
+
 /** The one place that says what the result of a send means for its delivery. */
 export function decide(
   delivery: Delivery,
@@ -46,9 +51,9 @@ export function decide(
   policy: RetryPolicyInput,
   random: Random,
 ): Decision {
-  if ("receipt" in result) return { kind: "delivered", exchange: succeeded(result.receipt, times) };
+  const exchange = exchangeOf(delivery, result, times);
+  if ("receipt" in result) return { kind: "delivered", exchange };
   if (wasStopped(result.error, result.aborted)) return { kind: "released" };
-  const exchange = failed(delivery, result.error, times);
   if (exchange.statusCode === 410) return { kind: "gone", exchange };
   const breakable = isBreakable(exchange);
   const delay = delayAfter(policy, delivery.attempts, random);

@@ -46,11 +46,21 @@ export class InvalidIdentifierError extends ValidationError {
 
 /** The event type is not in the catalogue. */
 export class UnknownEventTypeError extends HookwellError {
-  constructor(type: string, known: readonly string[]) {
+  /** The field of the input that named it. */
+  readonly pointer: string;
+  constructor(type: string, known: readonly string[], pointer = "/type") {
     super(
       "unknown_event_type",
       `Unknown event type ${JSON.stringify(type)}; add it to defineEvents(). Known: ${known.join(", ") || "none"}.`,
     );
+    this.pointer = pointer;
+  }
+}
+
+/** The event type has no example, which a test send needs. */
+export class NoExampleError extends ValidationError {
+  constructor(message: string) {
+    super([{ pointer: "/eventType", message }], "no_example");
   }
 }
 

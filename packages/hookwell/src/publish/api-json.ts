@@ -1,4 +1,4 @@
-import type { DeliveryDetail, DeliveryRecord } from "../model/delivery.ts";
+import type { AttemptRecord, DeliveryDetail, DeliveryRecord } from "../model/delivery.ts";
 import type { EventOutcome, EventRecord } from "../model/event.ts";
 import { parseJson } from "../model/json.ts";
 import type { SubscriptionRecord } from "../model/subscription.ts";
@@ -89,16 +89,20 @@ export function deliveryDetailToJson(record: DeliveryDetail) {
     ...deliveryToJson(record),
     url: record.url,
     body: Buffer.from(record.body.buffer, record.body.byteOffset, record.body.byteLength).toString("utf8"),
-    attempt_log: record.attemptLog.map((attempt) => ({
-      number: attempt.number,
-      round: attempt.round,
-      started_at: attempt.startedAt.toISOString(),
-      duration_ms: attempt.durationMs,
-      status_code: attempt.statusCode ?? null,
-      error_code: attempt.errorCode ?? null,
-      error: attempt.error ?? null,
-      response_excerpt: attempt.excerpt ?? null,
-    })),
+    attempt_log: record.attemptLog.map(attemptToJson),
+  };
+}
+
+export function attemptToJson(record: AttemptRecord) {
+  return {
+    number: record.number,
+    round: record.round,
+    started_at: record.startedAt.toISOString(),
+    duration_ms: record.durationMs,
+    status_code: record.statusCode ?? null,
+    error_code: record.errorCode ?? null,
+    error: record.error ?? null,
+    response_excerpt: record.excerpt ?? null,
   };
 }
 

@@ -19,6 +19,7 @@ import type { TenantMode } from "./prepare-event.ts";
 import { Scopes } from "./scope.ts";
 import type { CatalogueEntry, HookwellCore } from "./surface.ts";
 import { transactionOf } from "./sync-transaction.ts";
+import { sendTest, type TestSendParts } from "./test-send.ts";
 
 /** Shapes of an instance without `events`: any type, any data. */
 export type OpenShapes = { readonly [type: string]: { readonly data: unknown; readonly broadcast: false } };
@@ -48,6 +49,15 @@ export function createHookwell<
 
   const rules = { catalogue, project, tenants, clock, eventId: idFunc("evt_", clock, random) };
   const emitter = new Emitter({ store, rules, scopes, observe, wake });
+  const testParts: TestSendParts = {
+    store,
+    catalogue,
+    clock,
+    now,
+    eventId: rules.eventId,
+    wire: options.wire,
+    sender: () => engine.sender,
+  };
   const core: HookwellCore<unknown> = {
     store,
     project,
@@ -65,6 +75,7 @@ export function createHookwell<
       random,
       subscriptionId: idFunc("sub_", clock, random),
       wake,
+      sendTest: (id, testOptions) => sendTest(testParts, id, testOptions),
       maintainSoon: () => engine.maintainSoon(),
     }),
     events: manageEvents({ store, scopes, wake }),

@@ -47,6 +47,13 @@ export class Engine {
     this.#store = parts.options.store;
   }
 
+  /** What sends: the given sender, or one that is made when it is first needed. */
+  get sender(): Sender {
+    const { options, clock } = this.#parts;
+    this.#sender ??= options.sender ?? httpSender(options, clock);
+    return this.#sender;
+  }
+
   /** A commit with work in it is coming: whoever runs here looks again soon. */
   wake(): void {
     for (const run of this.#runs) run.wake();
@@ -104,10 +111,9 @@ export class Engine {
 
   #deliveryConfig() {
     const { options, catalogue, clock, observe } = this.#parts;
-    this.#sender ??= options.sender ?? httpSender(options, clock);
     return {
       store: this.#store,
-      sender: this.#sender,
+      sender: this.sender,
       policy: options.retry ?? dayLongRetryPolicy(),
       policies: policiesOf(catalogue),
       clock,

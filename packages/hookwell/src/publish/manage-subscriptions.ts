@@ -11,7 +11,14 @@ import { checkAll, checkedPage, checkWhole } from "./checks.ts";
 import type { TenantMode } from "./prepare-event.ts";
 import type { Scopes } from "./scope.ts";
 import { checkedChanges, type EndpointRules } from "./subscription-checks.ts";
-import type { SecretRotationOptions, SubscriptionInput, Subscriptions, WriteOptions } from "./surface.ts";
+import type {
+  SecretRotationOptions,
+  SubscriptionInput,
+  Subscriptions,
+  TestSend,
+  TestSendOptions,
+  WriteOptions,
+} from "./surface.ts";
 
 export interface SubscriptionParts {
   readonly store: OutboxStore;
@@ -23,6 +30,7 @@ export interface SubscriptionParts {
   readonly random: RandomBytes;
   readonly subscriptionId: IdFunc;
   readonly wake: () => void;
+  readonly sendTest: (id: string, options: TestSendOptions) => Promise<TestSend>;
   /** Pending rows of a deleted subscription wait for maintenance. */
   readonly maintainSoon: () => void;
 }
@@ -96,6 +104,7 @@ export function manageSubscriptions<Tx>(parts: SubscriptionParts): Subscriptions
       const record = await store.rotateSecret(scope, id, { overlapMs, secret }, visibility);
       return { ...record, secret };
     },
+    test: (id, options = {}) => parts.sendTest(id, options),
     async delete(id, options) {
       await remove(id, options);
       parts.maintainSoon();

@@ -167,7 +167,8 @@ function assemble(
   return { ...base, route: type, fanOut: { body, filters: coveringFilters(type) } };
 }
 
-function checkSize(id: string, bytes: number): void {
+/** @throws PayloadTooLargeError */
+export function checkSize(id: string, bytes: number): void {
   if (bytes > bodyLimit) throw new PayloadTooLargeError(id, bytes, bodyLimit);
 }
 

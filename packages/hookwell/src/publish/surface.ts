@@ -1,7 +1,7 @@
 import type { DrainResult } from "../deliver/drain.ts";
 import type { FailureHook } from "../deliver/failure-hook.ts";
 import type { Clock } from "../model/clock.ts";
-import type { DeliveryDetail, DeliveryRecord } from "../model/delivery.ts";
+import type { AttemptRecord, DeliveryDetail, DeliveryRecord } from "../model/delivery.ts";
 import type { Actor, EventOutcome, EventRecord } from "../model/event.ts";
 import type { Logger, Observer } from "../model/observe.ts";
 import type { RateLimit, SubscriptionRecord } from "../model/subscription.ts";
@@ -93,6 +93,24 @@ export interface SecretRotationOptions {
   readonly secret?: string;
 }
 
+export interface TestSendOptions {
+  /**
+   * Its example is sent. Absent = the first type of the catalogue that the subscription takes and that has an example,
+   * or, when there is none, `hookwell.test`.
+   */
+  readonly eventType?: string;
+  /** Whom it is made for: a subscription of another project, tenant or owner answers "not found". */
+  readonly visibility?: Visibility;
+}
+
+/** How a test send went. */
+export interface TestSend {
+  readonly eventId: string;
+  readonly eventType: string;
+  /** `errorCode` is absent when the receiver answered 2xx. */
+  readonly attempt: AttemptRecord;
+}
+
 export interface Subscriptions<Tx> {
   /** The secret is in the answer, and nowhere else, ever again. */
   create(
@@ -117,6 +135,16 @@ export interface Subscriptions<Tx> {
     rotation?: SecretRotationOptions,
     options?: WriteOptions<Tx>,
   ): Promise<SubscriptionRecord & { readonly secret: string }>;
+  /**
+   * Sends the example of an event type to the endpoint, once, with the header `x-hookwell-test: true`, signed like any
+   * other webhook. Nothing is stored and nothing counts: no delivery, no retry, no failure of the endpoint, and a 410
+   * disables nothing. It does not wait for a pause, a rate limit or an open circuit; a disabled subscription is tested
+   * too, so that one can see whether to enable it. Resolves with the attempt, also when that failed; at the latest at
+   * the time limit of an exchange (15 s).
+   * @throws NotFoundError; InvalidStateError when it is deleted; UnknownEventTypeError; NoExampleError when the named
+   * type has none; SendAbortedError when the instance is closed meanwhile
+   */
+  test(id: string, options?: TestSendOptions): Promise<TestSend>;
   delete(id: string, options?: WriteOptions<Tx>): Promise<void>;
 }
 

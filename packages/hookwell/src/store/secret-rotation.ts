@@ -1,6 +1,6 @@
 import { TooManySecretsError } from "../model/errors.ts";
 import type { EndpointSecret, SubscriptionRecord } from "../model/subscription.ts";
-import type { Scope, Visibility } from "./contract.ts";
+import type { Now, Scope, Visibility } from "./contract.ts";
 
 /** Most secrets of a subscription that are valid at once. */
 export const mostSecrets = 5;
@@ -10,6 +10,14 @@ export interface SecretRotation {
   readonly secret: string;
   /** Milliseconds that the others stay valid at most; 0 ends them now. */
   readonly overlapMs: number;
+}
+
+/** Where the webhooks of a subscription go now, and what signs them, in the clear. */
+export interface OpenEndpoint {
+  readonly subscription: SubscriptionRecord;
+  readonly headers: Readonly<Record<string, string>>;
+  /** Every secret that is valid, the one for new deliveries first. */
+  readonly secrets: readonly string[];
 }
 
 /** Signing secrets of subscriptions: part of the store contract. */
@@ -26,6 +34,15 @@ export interface SecretStore {
     rotation: SecretRotation,
     visibility: Visibility,
   ): Promise<SubscriptionRecord>;
+  /** The endpoint of a subscription, whatever its status: for a send without a delivery. @throws EncryptionKeyError */
+  openEndpoint(id: string, visibility: Visibility, now: Now): Promise<OpenEndpoint | undefined>;
+}
+
+/** The secrets that are valid at `now`, in their order. */
+export function validSecrets(secrets: readonly EndpointSecret[], now: number): string[] {
+  return secrets
+    .filter(({ expiresAt }) => expiresAt === undefined || expiresAt.getTime() > now)
+    .map(({ secret }) => secret);
 }
 
 /**

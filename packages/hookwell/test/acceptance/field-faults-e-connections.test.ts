@@ -2,6 +2,7 @@ import diagnostics from "node:diagnostics_channel";
 import { once } from "node:events";
 import { createServer } from "node:https";
 import { type AddressInfo, createServer as createTcpServer } from "node:net";
+import { createHookwell, MemoryOutbox } from "hookwell";
 import { startReceiver } from "hookwell/testing";
 import { describe, expect, test } from "vitest";
 import type { ResolvedAddress } from "../../src/send/resolver.ts";
@@ -188,6 +189,22 @@ describe("field-faults E9: TLS", () => {
       expect(error.message).not.toContain("k3y");
       expect(receiver.requests).toHaveLength(0);
     });
+
+  test("field-faults E9: a test send shows each reason", async () => {
+    const shown: string[] = [];
+    for (const [, options] of [cases[0], cases[2], cases[4]]) {
+      await using receiver = await startReceiver({ tls: certificate(options) });
+      await using sender = loopbackSender({ ca: authority.cert, resolver: async () => [v4] });
+      const hooks = createHookwell({ store: new MemoryOutbox(), project: "live", sender });
+      const { id } = await hooks.subscriptions.create({ url: `https://hooks.test:${receiver.port}/` });
+      const { attempt } = await hooks.subscriptions.test(id);
+      expect(attempt).toMatchObject({ number: 1, error: expect.stringContaining("hooks.test") });
+      expect(attempt.statusCode).toBeUndefined();
+      expect(receiver.requests).toHaveLength(0);
+      shown.push(attempt.errorCode!);
+    }
+    expect(shown).toEqual(["tls_expired", "tls_untrusted", "tls_wrong_host"]);
+  });
 
   test("field-faults E9: plain HTTP on the port, and a close in the handshake, fail as tls_failed", async () => {
     await using plain = await startReceiver();

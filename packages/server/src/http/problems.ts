@@ -131,7 +131,8 @@ function problemsOf(error: HookwellError): readonly Problem[] {
     return error.problems.map(({ pointer, message }) => ({ pointer: `/data${pointer}`, message }));
   if (error instanceof ValidationError)
     return error.problems.map(({ pointer, message }) => ({ pointer: snakePointer(pointer), message }));
-  if (error instanceof UnknownEventTypeError) return [{ pointer: "/type", message: error.message }];
+  if (error instanceof UnknownEventTypeError)
+    return [{ pointer: snakePointer(error.pointer), message: error.message }];
   if (error instanceof PayloadTooLargeError) return [{ pointer: "/data", message: error.message }];
   return [];
 }

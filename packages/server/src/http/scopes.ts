@@ -9,9 +9,9 @@ export const scopeMeanings: Readonly<Record<Scope, string>> = {
   emit: "Emit events and read the catalogue.",
   read: "Read subscriptions, events, deliveries and the catalogue.",
   operate:
-    "Retry and cancel deliveries, release parked events, pause, resume, disable and enable subscriptions.",
+    "Retry and cancel deliveries, release parked events, pause, resume, disable, enable and test subscriptions.",
   manage:
-    "Create, change and delete subscriptions, pause, resume, disable and enable them, and read the catalogue.",
+    "Create, change and delete subscriptions, pause, resume, disable, enable and test them, rotate their secrets, and read the catalogue.",
   admin: "Everything, and making, listing and deleting keys.",
 };
 

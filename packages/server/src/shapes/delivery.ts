@@ -29,23 +29,26 @@ const shape = {
 
 export const delivery = z.strictObject(shape).openapi("Delivery");
 
+/** One exchange, as it went. */
+export const attempt = z
+  .strictObject({
+    number: z.int(),
+    round: z.int(),
+    started_at: answeredTime,
+    duration_ms: z.number(),
+    status_code: z.int().nullable(),
+    error_code: z.string().nullable().openapi({ description: "Null when the endpoint answered 2xx." }),
+    error: z.string().nullable(),
+    response_excerpt: z.string().nullable(),
+  })
+  .openapi("Attempt");
+
 export const deliveryDetail = z
   .strictObject({
     ...shape,
     url: z.string(),
     body: z.string().openapi({ description: "Exactly as sent." }),
-    attempt_log: z.array(
-      z.strictObject({
-        number: z.int(),
-        round: z.int(),
-        started_at: answeredTime,
-        duration_ms: z.number(),
-        status_code: z.int().nullable(),
-        error_code: z.string().nullable(),
-        error: z.string().nullable(),
-        response_excerpt: z.string().nullable(),
-      }),
-    ),
+    attempt_log: z.array(attempt),
   })
   .openapi("DeliveryDetail");
 

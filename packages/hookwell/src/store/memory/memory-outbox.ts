@@ -37,7 +37,7 @@ import type {
   SubscriptionFilter,
   Visibility,
 } from "../contract.ts";
-import type { SecretRotation } from "../secret-rotation.ts";
+import type { OpenEndpoint, SecretRotation } from "../secret-rotation.ts";
 import { storable } from "../storable.ts";
 import { createApiKey, deleteApiKey, findApiKey, touchApiKey } from "./api-keys.ts";
 import { capture, matchesOf, takeNew } from "./capture.ts";
@@ -47,7 +47,7 @@ import { dispatch, failDispatch, releaseEvent } from "./dispatch.ts";
 import { findEvent, listApiKeys, listDeliveries, listEvents, listSubscriptions } from "./lists.ts";
 import { countRemaining, lag, maintain } from "./maintain.ts";
 import { mark, record } from "./record.ts";
-import { rotateSecret } from "./secrets.ts";
+import { openEndpoint, rotateSecret } from "./secrets.ts";
 import { compareText, type DeliveryRow, MemoryState } from "./state.ts";
 import {
   addSubscription,
@@ -274,6 +274,10 @@ export class MemoryOutbox implements OutboxStore {
     const endpointId = this.#newEndpointId();
     const now = this.#now(null);
     return this.#join(scope, (state) => rotateSecret(state, id, rotation, visibility, endpointId, now));
+  }
+
+  async openEndpoint(id: string, visibility: Visibility, now: Now): Promise<OpenEndpoint | undefined> {
+    return openEndpoint(this.#state, id, visibility, this.#now(now));
   }
 
   async getSubscription(id: string, visibility: Visibility): Promise<SubscriptionRecord | undefined> {

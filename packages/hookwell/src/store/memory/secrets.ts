@@ -1,9 +1,9 @@
 import { InvalidStateError } from "../../model/errors.ts";
 import type { SubscriptionRecord } from "../../model/subscription.ts";
 import type { Visibility } from "../contract.ts";
-import { rotated, type SecretRotation } from "../secret-rotation.ts";
+import { type OpenEndpoint, rotated, type SecretRotation, validSecrets } from "../secret-rotation.ts";
 import type { MemoryState } from "./state.ts";
-import { supersedeWith, visibleSubscription } from "./subscriptions.ts";
+import { isVisible, supersedeWith, visibleSubscription } from "./subscriptions.ts";
 
 export function rotateSecret(
   state: MemoryState,
@@ -22,4 +22,20 @@ export function rotateSecret(
   const record = { ...row.record, updatedAt: new Date(now) };
   state.subscriptions.set(id, { ...row, record, endpointId: newEndpointId });
   return structuredClone(record);
+}
+
+export function openEndpoint(
+  state: MemoryState,
+  id: string,
+  visibility: Visibility,
+  now: number,
+): OpenEndpoint | undefined {
+  const row = state.subscriptions.get(id);
+  if (!row || !isVisible(row.record, visibility)) return undefined;
+  const { headers, secrets } = state.endpoints.get(row.endpointId)!;
+  return {
+    subscription: structuredClone(row.record),
+    headers: { ...headers },
+    secrets: validSecrets(secrets, now),
+  };
 }

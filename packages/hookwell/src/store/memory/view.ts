@@ -4,6 +4,7 @@ import type { Hold } from "../../model/states.ts";
 import type { Subscription } from "../../model/subscription.ts";
 import { rateFreeAt } from "../lane-state.ts";
 import { blockedAt } from "../ordering.ts";
+import { validSecrets } from "../secret-rotation.ts";
 import {
   bodyKey,
   type DeliveryRow,
@@ -29,7 +30,7 @@ function currentEndpoint(state: MemoryState, row: DeliveryRow): EndpointRow {
 export function toDelivery(state: MemoryState, row: DeliveryRow, now: number): Delivery {
   const own = state.endpoints.get(row.endpointId)!;
   const current = currentEndpoint(state, row);
-  const secrets = validSecrets(current, now);
+  const secrets = validSecrets(current.secrets, now);
   const bound = own.secrets[0]!.secret;
   const event = state.events.get(eventKey({ projectId: row.projectId, id: row.eventId }))?.record;
   return defined<Delivery>({
@@ -55,12 +56,6 @@ export function toDelivery(state: MemoryState, row: DeliveryRow, now: number): D
     leaseToken: row.lease?.token,
     leaseUntil: row.lease && new Date(row.lease.until),
   });
-}
-
-function validSecrets(endpoint: EndpointRow, now: number): string[] {
-  return endpoint.secrets
-    .filter(({ expiresAt }) => expiresAt === undefined || expiresAt.getTime() > now)
-    .map(({ secret }) => secret);
 }
 
 function bytesOf(state: MemoryState, row: DeliveryRow): Uint8Array {

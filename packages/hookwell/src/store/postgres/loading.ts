@@ -1,6 +1,7 @@
 import type { Row } from "../../adapters/seam.ts";
 import type { Delivery } from "../../model/delivery.ts";
 import type { DeliveryStatus } from "../../model/states.ts";
+import { validSecrets } from "../secret-rotation.ts";
 import { type Database, nowSql, textsFor } from "./database.ts";
 import type { Endpoint, EndpointBook } from "./endpoints.ts";
 import { bytes, date, defined, integer, nonEmpty, optionalDate, optionalText, text } from "./rows.ts";
@@ -84,10 +85,7 @@ function currentId(row: Row): string {
 
 /** Url, headers and valid secrets are the newest version's; the bound secret stays while that still lists it. */
 function toDelivery(row: Row, own: Endpoint, current: Endpoint, payload: Uint8Array): Delivery {
-  const now = integer(row, "now");
-  const secrets = current.secrets
-    .filter(({ expiresAt }) => expiresAt === undefined || expiresAt.getTime() > now)
-    .map(({ secret }) => secret);
+  const secrets = validSecrets(current.secrets, integer(row, "now"));
   const bound = own.secrets[0]!.secret;
   return defined<Delivery>({
     id: text(row, "id"),

@@ -40,7 +40,7 @@ import type {
 } from "../contract.ts";
 import type { Migrations } from "../migrations.ts";
 import { KeyRing } from "../sealing.ts";
-import type { SecretRotation } from "../secret-rotation.ts";
+import type { OpenEndpoint, SecretRotation } from "../secret-rotation.ts";
 import { createApiKey, deleteApiKey, findApiKey, listApiKeys, touchApiKey } from "./api-keys.ts";
 import { capture, runCapture } from "./capture.ts";
 import { claimRows, sleepLanes } from "./claim.ts";
@@ -56,7 +56,7 @@ import { PostgresMigrations } from "./migrator.ts";
 import { checkKeys, checkServer } from "./opening.ts";
 import { type PgPool, type PostgresOptions, quotedSchema } from "./options.ts";
 import { type Mark, markDelivery, recordOutcomes } from "./record.ts";
-import { rotateSecret } from "./secrets.ts";
+import { openEndpoint, rotateSecret } from "./secrets.ts";
 import {
   createSubscription,
   getSubscription,
@@ -278,6 +278,10 @@ export class PostgresOutbox implements OutboxStore {
     return await this.#db.program(scope, () =>
       rotateSecret(this.#db.schema, this.#keys(), id, rotation, visibility, endpointId, this.#now()),
     );
+  }
+
+  async openEndpoint(id: string, visibility: Visibility, now: Now): Promise<OpenEndpoint | undefined> {
+    return await openEndpoint(this.#db, this.#keys(), id, visibility, this.#now(now));
   }
 
   async getSubscription(id: string, visibility: Visibility): Promise<SubscriptionRecord | undefined> {

@@ -3,11 +3,12 @@ import { InvalidStateError } from "../../model/errors.ts";
 import type { SubscriptionRecord } from "../../model/subscription.ts";
 import type { Visibility } from "../contract.ts";
 import type { KeyRing } from "../sealing.ts";
-import { rotated, type SecretRotation } from "../secret-rotation.ts";
-import { textsFor } from "./database.ts";
-import { sealEndpoint } from "./endpoints.ts";
+import { type OpenEndpoint, rotated, type SecretRotation, validSecrets } from "../secret-rotation.ts";
+import { type Database, nowSql, textsFor } from "./database.ts";
+import { openEndpoint as openVersion, sealEndpoint } from "./endpoints.ts";
+import { integer, text } from "./rows.ts";
 import { toSubscription } from "./subscription-rows.ts";
-import { currentEndpoint, lockVisible } from "./subscriptions.ts";
+import { currentEndpoint, isVisible, lockVisible } from "./subscriptions.ts";
 
 /** $1 subscription, $2 id of the new version, $3 its url, $4 sealed, $5 now. Answers the subscription. */
 const rotateTexts = textsFor(
@@ -49,4 +50,30 @@ export function* rotateSecret(
     params: [id, version.id, version.url, sealEndpoint(keys, version), String(now)],
   };
   return toSubscription(written!);
+}
+
+/** $1 subscription, $2 now. */
+const openTexts = textsFor(
+  (s) => `SELECT sub.*, e.sealed, ${nowSql("$2")} AS now
+FROM ${s}.subscription sub JOIN ${s}.endpoint e ON e.id = sub.endpoint_id
+WHERE sub.id = $1::text`,
+);
+
+/** @throws EncryptionKeyError */
+export async function openEndpoint(
+  db: Database,
+  keys: KeyRing,
+  id: string,
+  visibility: Visibility,
+  now: string | null,
+): Promise<OpenEndpoint | undefined> {
+  const [row] = await db.run({ text: openTexts(db.schema), params: [id, now] });
+  const subscription = row && toSubscription(row);
+  if (!subscription || !isVisible(subscription, visibility)) return undefined;
+  const version = openVersion(keys, text(row, "endpoint_id"), subscription.url, text(row, "sealed"));
+  return {
+    subscription,
+    headers: version.headers,
+    secrets: validSecrets(version.secrets, integer(row, "now")),
+  };
 }

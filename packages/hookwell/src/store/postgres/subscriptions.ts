@@ -165,7 +165,7 @@ export async function listActiveSubscriptions(
 }
 
 /** Every part that is asked for must be equal. */
-function isVisible(record: SubscriptionRecord, { projectId, tenantId, ownerId }: Visibility): boolean {
+export function isVisible(record: SubscriptionRecord, { projectId, tenantId, ownerId }: Visibility): boolean {
   return (
     (projectId === undefined || record.projectId === projectId) &&
     (tenantId === undefined || record.tenantId === tenantId) &&

@@ -1,6 +1,7 @@
 import type { Program } from "../../adapters/seam.ts";
 import type { EndpointSecret } from "../../model/subscription.ts";
 import type { KeyRing } from "../sealing.ts";
+import { validSecrets } from "../secret-rotation.ts";
 import { statement, text } from "./rows.ts";
 
 /** An endpoint version in the clear. Versions never change, so an opened one may be kept. */
@@ -94,9 +95,7 @@ export function secretsAt(
   current: Endpoint,
   now: number,
 ): { readonly secret: string; readonly secrets: string[] } {
-  const secrets = current.secrets
-    .filter(({ expiresAt }) => expiresAt === undefined || expiresAt.getTime() > now)
-    .map(({ secret }) => secret);
+  const secrets = validSecrets(current.secrets, now);
   const bound = own.secrets[0]!.secret;
   return { secret: secrets.includes(bound) ? bound : (secrets[0] ?? bound), secrets };
 }

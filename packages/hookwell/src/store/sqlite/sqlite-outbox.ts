@@ -36,7 +36,7 @@ import type {
   Visibility,
 } from "../contract.ts";
 import type { Migrations } from "../migrations.ts";
-import type { SecretRotation } from "../secret-rotation.ts";
+import type { OpenEndpoint, SecretRotation } from "../secret-rotation.ts";
 import { createApiKey, deleteApiKey, findApiKey, listApiKeys, touchApiKey } from "./api-keys.ts";
 import { captureProgram } from "./capture.ts";
 import { anyWorkText, checkLimit, claimRows } from "./claim.ts";
@@ -49,7 +49,7 @@ import { Maintenance } from "./maintain.ts";
 import { applyMark, type Mark } from "./marks.ts";
 import type { SqliteOptions } from "./options.ts";
 import { Recording } from "./recording.ts";
-import { rotateProgram } from "./secrets.ts";
+import { openEndpoint, rotateProgram } from "./secrets.ts";
 import { Session } from "./session.ts";
 import {
   getSubscription,
@@ -259,6 +259,11 @@ export class SqliteOutbox implements OutboxStore {
     visibility: Visibility,
   ): Promise<SubscriptionRecord> {
     return this.#session.join(scope, () => rotateProgram(this.#session.making(), id, rotation, visibility));
+  }
+
+  async openEndpoint(id: string, visibility: Visibility, now: Now): Promise<OpenEndpoint | undefined> {
+    const connection = await this.#session.readyWithKeys();
+    return openEndpoint(connection, this.#session.endpoints, id, visibility, this.#session.now(now));
   }
 
   async getSubscription(id: string, visibility: Visibility): Promise<SubscriptionRecord | undefined> {

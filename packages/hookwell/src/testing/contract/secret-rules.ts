@@ -177,6 +177,24 @@ export function secretRules(rule: Rule): void {
     equal((await t.store.getSubscription("sub_a", {}))?.description, "changed");
   });
 
+  rule(
+    "an endpoint is opened with its valid secrets, newest first, in every status, for who may see it",
+    async (t) => {
+      await begin(t);
+      const subscription = await rotate(t, "s2", minute);
+      const headers = { "x-one": "1" };
+      const open = (visibility = {}) => t.store.openEndpoint("sub_a", visibility, null);
+      same(await open({ projectId: "live" }), { subscription, headers, secrets: ["s2", "s1"] });
+      equal(await open({ projectId: "other" }), undefined);
+      equal(await t.store.openEndpoint("sub_none", {}, null), undefined);
+      same((await t.store.openEndpoint("sub_a", {}, t.in(minute)))?.secrets, ["s2"]);
+      t.step(minute);
+      await t.store.setSubscriptionStatus(own, "sub_a", "deleted", undefined, {});
+      like(await open(), { secrets: ["s2"], headers });
+      equal((await open())?.subscription.status, "deleted");
+    },
+  );
+
   rule("one subscription's rotation leaves another's deliveries alone", async (t) => {
     await t.subscribe("sub_a", { secret: "s1" });
     await t.subscribe("sub_b", { secret: "s1" });
