@@ -2,6 +2,8 @@
 import { existsSync, globSync, readFileSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
+import { exitCodeMeanings, exitCodesHelp } from "../packages/hookwell/src/cli/command.ts";
+import { commandGroups } from "../packages/hookwell/src/cli/commands.ts";
 import { settings } from "../packages/hookwell/src/model/settings.ts";
 import { deliveryCodes, httpCodes, otherCodes } from "../packages/hookwell/src/send/delivery-codes.ts";
 import { problemCodes } from "../packages/server/src/http/problem-codes.ts";
@@ -229,7 +231,41 @@ another one is given.
 `;
 }
 
+/** What every command prints for `--help`; the exit codes, the same for all, are said once. */
+function commandLinePage(): string {
+  const common = exitCodesHelp.trimEnd();
+  const sections = commandGroups.map(({ title, commands }) => {
+    const texts = commands.map(({ name, help }) => {
+      const own = help.trimEnd().replace(`\n\n${common}\n`, "\n\nExit codes\n").replace(`\n\n${common}`, "");
+      return `### hookwell ${name}\n\n\`\`\`text\n${own}\n\`\`\``;
+    });
+    return `## ${title}\n\n${texts.join("\n\n")}`;
+  });
+  const codes = exitCodeMeanings.map(({ code, meaning }) => [String(code), meaning]);
+  return `${note}
+
+# Command line
+
+\`npx hookwell <command>\`. Commands that read or change something work on the database itself, so no server needs to
+run: \`HOOKWELL_DATABASE_URL\` or \`DATABASE_URL\` (PostgreSQL), else SQLite in \`HOOKWELL_DATA_DIR\` (./data), or that of
+\`--config hookwell.config.ts\` ([configuration](configuration.md)). They make and migrate nothing: \`hookwell migrate\` does.
+
+Standard output has data and nothing else. Notes, questions and progress go to standard error; a progress bar is drawn
+only in a terminal, elsewhere a line comes now and then. Tables are cut to the width of the terminal and have colours
+only there, and not with \`NO_COLOR\`. \`--json\` prints one JSON document in the shapes of the REST API: a list is
+\`{"items": […], "next_cursor": …}\` with one item a line, and commands that take several ids print
+\`{"items": […], "errors": [{id, code, message}]}\`. Times are UTC.
+
+## Exit codes
+
+${table(["Code", "Meaning"], codes)}
+
+${sections.join("\n\n")}
+`;
+}
+
 const pages = {
+  "docs/reference/cli.md": commandLinePage(),
   "docs/reference/observability.md": observabilityPage(),
   "docs/reference/configuration.md": configurationPage(),
   "docs/reference/errors.md": errorsPage(),

@@ -1,6 +1,7 @@
 import type { IncomingMessage } from "node:http";
 import { isHookwellError } from "../model/errors.ts";
 import { verify, verifyBodySignature } from "../send/verify.ts";
+import { printable } from "./terminal/printable.ts";
 
 /** Event ids that were received, the newest 10,000. */
 export class SeenWebhooks {
@@ -63,13 +64,4 @@ function standardProblem(
     if (isHookwellError(error)) return `${error.code}: ${printable(error.message)}`;
     throw error;
   }
-}
-
-/** What comes from outside must not steer the terminal. */
-function printable(text: string): string {
-  return text.replace(/\p{Cc}/gu, (character) =>
-    character === "\n" || character === "\t"
-      ? character
-      : `\\x${character.charCodeAt(0).toString(16).padStart(2, "0")}`,
-  );
 }

@@ -9,7 +9,7 @@ import {
   type NetworkOptions,
   parseNetworkList,
 } from "../send/address-guard.ts";
-import { type OpenedStore, storeFromEnvironment } from "./store-from-environment.ts";
+import { type OpenedStore, type StoreOptions, storeFromEnvironment } from "./store-from-environment.ts";
 
 /** An instance that is set up by the environment alone: it has no catalogue, so it takes every valid type. */
 export interface HooksFromSettings {
@@ -23,7 +23,11 @@ export interface HooksFromSettings {
  */
 export async function hooksFromSettings(
   settings: Settings,
-  options: { readonly dev?: boolean; readonly logger?: Logger } = {},
+  options: {
+    readonly dev?: boolean;
+    readonly logger?: Logger;
+    readonly store?: Omit<StoreOptions, "logger">;
+  } = {},
 ): Promise<HooksFromSettings> {
   const { dev = false, logger } = options;
   const retry = settings.retrySchedule ? parseRetrySchedule(settings.retrySchedule) : undefined;
@@ -33,7 +37,7 @@ export async function hooksFromSettings(
   };
   // Throws for a network that is none, before a directory is made or a database touched.
   new AddressGuard(network);
-  const opened = await storeFromEnvironment(settings, { logger });
+  const opened = await storeFromEnvironment(settings, { ...options.store, logger });
   const hooks = createHookwell({
     store: opened.store,
     network,

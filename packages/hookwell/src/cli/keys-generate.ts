@@ -16,13 +16,14 @@ database. To change keys, put the new entry before the old ones, joined by a com
   HOOKWELL_ENCRYPTION_KEYS=$(hookwell keys generate)
   HOOKWELL_ENCRYPTION_KEYS=$(hookwell keys generate),$HOOKWELL_ENCRYPTION_KEYS
 
-Keep it outside the database, with a backup: what it sealed cannot be read without it.
+Keep it outside the database, with a backup: what it sealed cannot be read without it. It is no key of the REST API:
+those are made with \`hookwell keys create\`.
 
 ${exitCodesHelp}`;
 
 export const keysGenerate: Command = {
   name: "keys generate",
-  summary: "make an encryption key for HOOKWELL_ENCRYPTION_KEYS",
+  summary: "make an encryption key for HOOKWELL_ENCRYPTION_KEYS (no API key)",
   help,
   async run(args, terminal) {
     const { id = freeId(terminal.environment.HOOKWELL_ENCRYPTION_KEYS ?? "") } = readFlags(args, {

@@ -1,34 +1,41 @@
-import { isHookwellError } from "../model/errors.ts";
+import { isHookwellError, type ValidationError } from "../model/errors.ts";
 import { version } from "../model/version.ts";
 import { type Command, exitCode, exitCodesHelp, type Terminal, UsageError } from "./command.ts";
-import { keysGenerate } from "./keys-generate.ts";
-import { listen } from "./listen.ts";
-import { migrate } from "./migrate.ts";
-import { serve } from "./serve.ts";
+import { type CommandGroup, commandGroups } from "./commands.ts";
 import { nearest } from "./suggest.ts";
-import { worker } from "./worker.ts";
+import { printable } from "./terminal/printable.ts";
+import { StoppedError } from "./terminal/stopped.ts";
 
-const commands: readonly Command[] = [migrate, serve, worker, listen, keysGenerate];
+const commands: readonly Command[] = commandGroups.flatMap((group) => group.commands);
+const nameWidth = Math.max(...commands.map(({ name }) => name.length)) + 1;
 
 const help = `hookwell ${version}: transactional webhooks
 
   hookwell <command> [options]
 
-Commands
-${commands.map(({ name, summary }) => `  ${name.padEnd(15)} ${summary}`).join("\n")}
+${commandGroups.map(groupHelp).join("\n\n")}
 
 Options
   --help       this text; after a command, the text of the command
   --version
 
+Every command works on the database itself: HOOKWELL_DATABASE_URL or DATABASE_URL (PostgreSQL), else SQLite in
+HOOKWELL_DATA_DIR (./data), or that of --config hookwell.config.ts. Data goes to standard output, notes and progress to
+standard error; --json prints the shapes of the REST API.
+
 ${exitCodesHelp}`;
+
+function groupHelp({ title, commands }: CommandGroup): string {
+  const rows = commands.map(({ name, summary }) => `  ${name.padEnd(nameWidth)} ${summary}`);
+  return `${title}\n${rows.join("\n")}`;
+}
 
 /** Runs one command line. Answers the exit code; undefined = the command goes on running. */
 export async function runCli(args: readonly string[], terminal: Terminal): Promise<number | undefined> {
-  const command = commands.find(({ name }) => name === args.slice(0, name.split(" ").length).join(" "));
+  const command = commandOf(args);
   if (!command) return withoutCommand(args, terminal);
   const rest = args.slice(command.name.split(" ").length);
-  if (rest.includes("--help") || rest.includes("-h")) {
+  if (asksForHelp(rest)) {
     terminal.print(command.help.trimEnd());
     return exitCode.ok;
   }
@@ -37,6 +44,18 @@ export async function runCli(args: readonly string[], terminal: Terminal): Promi
   } catch (error) {
     return report(error, command, terminal);
   }
+}
+
+/** The command with the most words that the line begins with: `subscriptions create` before `subscriptions`. */
+function commandOf(args: readonly string[]): Command | undefined {
+  return commands
+    .filter(({ name }) => name === args.slice(0, name.split(" ").length).join(" "))
+    .sort((a, b) => b.name.length - a.name.length)[0];
+}
+
+function asksForHelp(args: readonly string[]): boolean {
+  const end = args.indexOf("--");
+  return args.slice(0, end < 0 ? undefined : end).some((arg) => arg === "--help" || arg === "-h");
 }
 
 function withoutCommand(args: readonly string[], terminal: Terminal): number {
@@ -65,6 +84,11 @@ function withoutCommand(args: readonly string[], terminal: Terminal): number {
 }
 
 function report(error: unknown, command: Command, terminal: Terminal): number {
+  terminal.redraw?.("");
+  if (error instanceof StoppedError) {
+    terminal.note(`hookwell ${command.name}: ${error.message}`);
+    return exitCode.interrupted;
+  }
   if (error instanceof UsageError) {
     terminal.note(`hookwell ${command.name}: ${error.message}\nSee \`hookwell ${command.name} --help\`.`);
     return exitCode.usage;
@@ -73,8 +97,37 @@ function report(error: unknown, command: Command, terminal: Terminal): number {
     terminal.note(`hookwell ${command.name} failed: ${error instanceof Error ? error.stack : String(error)}`);
     return exitCode.failed;
   }
-  terminal.note(`hookwell ${command.name}: ${error.message}`);
-  return error.code === "configuration" || error.code === "invalid_setting"
-    ? exitCode.usage
-    : exitCode.failed;
+  const message = "problems" in error ? problemsText(error as ValidationError, command) : error.message;
+  terminal.note(`hookwell ${command.name}: ${printable(message)}`);
+  return wrongGiven(error.code) || "problems" in error ? exitCode.usage : exitCode.failed;
 }
+
+/** Codes that say that a value of the command line or a setting is wrong. */
+function wrongGiven(code: string): boolean {
+  return ["configuration", "invalid_setting", "unknown_event_type", "payload_too_large"].includes(code);
+}
+
+/** Names the option where the library names a field. */
+function problemsText({ code, problems }: ValidationError, { options = {} }: Command): string {
+  if (code === "event_schema_failed")
+    return problems.map(({ pointer, message }) => `data${pointer}: ${message}.`).join("\n");
+  return problems
+    .map(({ pointer, message }) => {
+      const field = pointer.split("/")[1] ?? "";
+      const option = optionOfField[field] ?? field.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`);
+      return option in options ? `--${option} ${message}.` : `${pointer || "/"}: ${message}.`;
+    })
+    .join("\n");
+}
+
+const optionOfField: Readonly<Record<string, string>> = {
+  projectId: "project",
+  tenantId: "tenant",
+  ownerId: "owner",
+  eventTypes: "type",
+  fields: "field",
+  headers: "header",
+  expiresAt: "expires",
+  scopes: "scope",
+  occurredAt: "at",
+};

@@ -1,35 +1,24 @@
 import { readFileSync } from "node:fs";
 import { describe, expect, test } from "vitest";
-import { runCli } from "../../src/cli/run-cli.ts";
+import { commandGroups } from "../../src/cli/commands.ts";
 import { KeyRing } from "../../src/store/sealing.ts";
-import { type Finished, run as spawnAndWait } from "./processes.ts";
+import { run } from "./in-process.ts";
+import { run as spawnAndWait } from "./processes.ts";
 
-/** The command line without a process of its own: most of what is tried here ends before anything is opened. */
-async function run(
-  args: readonly string[],
-  environment: Readonly<Record<string, string>> = {},
-): Promise<Finished> {
-  const [out, notes]: [string[], string[]] = [[], []];
-  const print = (line: string): void => void out.push(`${line}\n`);
-  const note = (line: string): void => void notes.push(`${line}\n`);
-  const code = (await runCli(args, { environment, print, note })) ?? null;
-  return { code, stdout: out.join(""), stderr: notes.join("") };
-}
-
-const commands = ["migrate", "serve", "worker", "listen", "keys generate"];
+const names = commandGroups.flatMap(({ commands }) => commands.map(({ name }) => name));
 
 describe("hookwell on the command line", () => {
   test("--help lists every command and the exit codes; --version is the package's", async () => {
     const help = await run(["--help"]);
     expect(help).toMatchObject({ code: 0, stderr: "" });
-    for (const command of commands) expect(help.stdout).toContain(`  ${command} `);
+    for (const name of names) expect(help.stdout).toContain(`  ${name} `);
     expect(help.stdout).toContain("Exit codes");
     expect(await spawnAndWait(["--help"])).toEqual(help);
     const { version } = JSON.parse(readFileSync(new URL("../../package.json", import.meta.url), "utf8"));
     expect(await run(["--version"])).toEqual({ code: 0, stdout: `${version}\n`, stderr: "" });
   });
 
-  test.each(commands)(
+  test.each(names)(
     "%s --help says how it is called, its options and its exit codes, and does nothing else",
     async (command) => {
       const help = await run([...command.split(" "), "--help"]);
@@ -38,6 +27,10 @@ describe("hookwell on the command line", () => {
       expect(help.stdout).toContain("--help");
       expect(help.stdout).toContain("Exit codes");
       for (const line of help.stdout.split("\n")) expect(line.length).toBeLessThanOrEqual(120);
+      const { options = {} } = commandGroups
+        .flatMap((group) => group.commands)
+        .find(({ name }) => name === command)!;
+      for (const option of Object.keys(options)) expect(help.stdout).toContain(`--${option}`);
     },
   );
 
@@ -45,7 +38,8 @@ describe("hookwell on the command line", () => {
     [["migrat"], "hookwell migrate"],
     [["server"], "hookwell serve"],
     [["key", "generate"], "hookwell keys generate"],
-    [["keys"], "hookwell keys generate"],
+    [["subscription", "create"], "hookwell subscriptions create"],
+    [["delivery"], "hookwell deliveries"],
     [["workers"], "hookwell worker"],
   ])("%j is no command: exit 2, and the nearest one is named", async (args, near) => {
     const { code, stdout, stderr } = await run(args);

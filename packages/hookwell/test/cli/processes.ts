@@ -75,6 +75,11 @@ export class Cli implements AsyncDisposable {
     return (await this.waitFor(/http:\/\/(localhost|127\.0\.0\.1):\d+/))[0];
   }
 
+  /** Nobody reads what it prints any more. */
+  closeOutput(): void {
+    this.#child.stdout!.destroy();
+  }
+
   signal(signal: NodeJS.Signals): void {
     this.#child.kill(signal);
   }

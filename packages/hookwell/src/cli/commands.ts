@@ -1,0 +1,50 @@
+import { cancel } from "./cancel.ts";
+import type { Command } from "./command.ts";
+import { deliveries } from "./deliveries.ts";
+import { emit } from "./emit.ts";
+import { events } from "./events.ts";
+import { eventsRelease } from "./events-release.ts";
+import { keys } from "./keys.ts";
+import { keysCreate } from "./keys-create.ts";
+import { keysDelete } from "./keys-delete.ts";
+import { keysGenerate } from "./keys-generate.ts";
+import { listen } from "./listen.ts";
+import { migrate } from "./migrate.ts";
+import { retry } from "./retry.ts";
+import { serve } from "./serve.ts";
+import { subscriptions } from "./subscriptions.ts";
+import { subscriptionsCreate } from "./subscriptions-create.ts";
+import { subscriptionsDelete } from "./subscriptions-delete.ts";
+import {
+  subscriptionsDisable,
+  subscriptionsEnable,
+  subscriptionsPause,
+  subscriptionsResume,
+} from "./subscriptions-status.ts";
+import { subscriptionsUpdate } from "./subscriptions-update.ts";
+import { worker } from "./worker.ts";
+
+export interface CommandGroup {
+  readonly title: string;
+  readonly commands: readonly Command[];
+}
+
+/** Every command, in the order of `hookwell --help` and of docs/reference/cli.md. */
+export const commandGroups: readonly CommandGroup[] = [
+  { title: "Run", commands: [migrate, serve, worker, listen] },
+  { title: "Events and deliveries", commands: [emit, events, eventsRelease, deliveries, retry, cancel] },
+  {
+    title: "Subscriptions",
+    commands: [
+      subscriptions,
+      subscriptionsCreate,
+      subscriptionsUpdate,
+      subscriptionsPause,
+      subscriptionsResume,
+      subscriptionsDisable,
+      subscriptionsEnable,
+      subscriptionsDelete,
+    ],
+  },
+  { title: "Keys", commands: [keys, keysCreate, keysDelete, keysGenerate] },
+];

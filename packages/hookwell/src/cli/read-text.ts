@@ -1,0 +1,12 @@
+import { readFile } from "node:fs/promises";
+import { type Terminal, UsageError } from "./command.ts";
+
+/** A file, or standard input for `-`. @throws UsageError */
+export async function readText(terminal: Terminal, file: string): Promise<string> {
+  if (file === "-") return (await terminal.readInput?.()) ?? "";
+  try {
+    return await readFile(file, "utf8");
+  } catch (error) {
+    throw new UsageError(`${file} cannot be read: ${error instanceof Error ? error.message : String(error)}`);
+  }
+}
