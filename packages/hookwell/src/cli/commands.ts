@@ -15,6 +15,7 @@ import { serve } from "./serve.ts";
 import { subscriptions } from "./subscriptions.ts";
 import { subscriptionsCreate } from "./subscriptions-create.ts";
 import { subscriptionsDelete } from "./subscriptions-delete.ts";
+import { subscriptionsRotateSecret } from "./subscriptions-rotate-secret.ts";
 import {
   subscriptionsDisable,
   subscriptionsEnable,
@@ -43,6 +44,7 @@ export const commandGroups: readonly CommandGroup[] = [
       subscriptionsResume,
       subscriptionsDisable,
       subscriptionsEnable,
+      subscriptionsRotateSecret,
       subscriptionsDelete,
     ],
   },

@@ -10,3 +10,10 @@ export async function readText(terminal: Terminal, file: string): Promise<string
     throw new UsageError(`${file} cannot be read: ${error instanceof Error ? error.message : String(error)}`);
   }
 }
+
+/** A signing secret: the line feed that ends a file is none of it. @throws UsageError */
+export async function readSecret(terminal: Terminal, file: string): Promise<string> {
+  const secret = (await readText(terminal, file)).replace(/\r?\n$/, "");
+  if (secret === "") throw new UsageError("--secret-file is empty.");
+  return secret;
+}

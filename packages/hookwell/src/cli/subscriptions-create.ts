@@ -4,7 +4,7 @@ import { type Command, exitCode, UsageError } from "./command.ts";
 import { commandHelp } from "./help.ts";
 import { printJson } from "./lists.ts";
 import { databaseOptions, devOption, jsonOption, type Options } from "./options.ts";
-import { readText } from "./read-text.ts";
+import { readSecret } from "./read-text.ts";
 import {
   readHeaders,
   readMaxInFlight,
@@ -70,9 +70,7 @@ export const subscriptionsCreate: Command = {
       rateLimit: readRateLimit(flags["rate-limit"]),
       maxInFlight: readMaxInFlight(flags["max-in-flight"]),
       ordering: readChoice(flags.ordering, "--ordering", ["none", "subject"]),
-      // The line feed that ends a file is none of the secret.
-      secret:
-        secretFile === undefined ? undefined : (await readText(terminal, secretFile)).replace(/\r?\n$/, ""),
+      secret: secretFile === undefined ? undefined : await readSecret(terminal, secretFile),
     };
     return withHooks(terminal, flags, async (hooks) => {
       if (input.projectId === undefined && hooks.project === undefined)

@@ -168,7 +168,7 @@ describe("commands on a SQLite database", () => {
     const shown = await hookwell(`deliveries ${id}`, { columns: 200, colour: false });
     expect(shown.stdout).toMatch(/^status\s+failed \(attempts_exhausted\)$/m);
     expect(shown.stdout).toContain("no \\u202e");
-    expect(shown.stdout).not.toMatch(/\u001b|\u202e/);
+    for (const steering of ["\u001b", "\u202e"]) expect(shown.stdout).not.toContain(steering);
     const list = await hookwell("deliveries --error-code http_500");
     expect(list.stdout).toContain(id);
     expect((await hookwell("deliveries --error-code timeout")).stderr).toBe("No delivery matches.\n");
@@ -274,6 +274,18 @@ describe("commands on a SQLite database", () => {
     expect((await hookwell(`subscriptions delete ${made.id} --yes`, { ask })).code).toBe(0);
     expect((await json("subscriptions --external-id x1")).items).toEqual([]);
     expect((await json("subscriptions --status deleted")).items).toMatchObject([{ id: made.id }]);
+  });
+
+  test("rotate-secret shows the new secret once; --overlap 0s ends the old one", async () => {
+    const made = await json("subscriptions create --project live --url https://r.example/");
+    const { secret } = await json(`subscriptions rotate-secret ${made.id} --overlap 2h`);
+    expect(secret).toMatch(/^whsec_/);
+    expect(secret).not.toBe(made.secret);
+    const shown = await hookwell(`subscriptions rotate-secret ${made.id} --overlap 0s --yes`);
+    expect(shown.stdout).toMatch(/^whsec_\S+\n$/);
+    expect(shown.stderr).toContain("once");
+    expect((await hookwell(`subscriptions rotate-secret ${made.id} --overlap 40d`)).code).toBe(2);
+    expect((await hookwell("subscriptions rotate-secret sub_x")).code).toBe(1);
   });
 
   test("a secret of one's own comes from a file or standard input, and is not printed", async () => {
