@@ -93,7 +93,9 @@ function expectIndexed(texts: readonly string[], database = host): void {
   const problems = texts.flatMap((text) => {
     const plan = planOf(text, database);
     const sorting = handfuls.some((part) => text.includes(part)) ? [] : sorts(plan);
-    const wrong = [...scans(plan), ...sorting];
+    // SQLite plans with the value of a bound limit, and so compiles the statement anew each time it is bound.
+    const recompiled = /LIMIT \?/.test(text) ? ["LIMIT ?"] : [];
+    const wrong = [...scans(plan), ...sorting, ...recompiled];
     return wrong.length > 0 ? [`${wrong.join("; ")} in ${text}\n${plan.join("\n")}`] : [];
   });
   expect(problems.join("\n\n")).toBe("");
@@ -288,5 +290,6 @@ describe("SQLite plans on 320,000 deliveries, 120,000 events and 20,000 lanes", 
     expect(() => expectIndexed(["SELECT id FROM hookwell_event WHERE subject = ? ORDER BY type"])).toThrow(
       "TEMP B-TREE",
     );
+    expect(() => expectIndexed(["SELECT id FROM hookwell_delivery WHERE id = ? LIMIT ?"])).toThrow("LIMIT");
   });
 });

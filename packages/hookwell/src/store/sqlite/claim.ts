@@ -18,18 +18,18 @@ const wakeDueText = `
 UPDATE hookwell_lane SET ready = 1, next_due = NULL
 WHERE subscription_id IN (
   SELECT subscription_id FROM hookwell_lane INDEXED BY hookwell_lane_waiting
-  WHERE ready = 0 AND held = 0 AND next_due <= ? ORDER BY next_due LIMIT ?)`;
+  WHERE ready = 0 AND held = 0 AND next_due <= ? ORDER BY next_due LIMIT CAST(? AS INTEGER))`;
 
 const readyLanes = `SELECT ${laneColumns} FROM hookwell_lane l INDEXED BY hookwell_lane_ready
 WHERE l.ready = 1 AND l.held = 0`;
-const lanesAfterText = `${readyLanes} AND l.subscription_id > ? ORDER BY l.subscription_id LIMIT ?`;
+const lanesAfterText = `${readyLanes} AND l.subscription_id > ? ORDER BY l.subscription_id LIMIT CAST(? AS INTEGER)`;
 const lanesUpToText = `${readyLanes} AND l.subscription_id > ? AND l.subscription_id <= ?
-ORDER BY l.subscription_id LIMIT ?`;
+ORDER BY l.subscription_id LIMIT CAST(? AS INTEGER)`;
 
 const dueRowsText = `
 SELECT id, due_at FROM hookwell_delivery INDEXED BY hookwell_delivery_pending
 WHERE subscription_id = ? AND status = 'pending' AND due_at <= ? AND (due_at, id) > (?, ?)
-ORDER BY due_at, id LIMIT ?`;
+ORDER BY due_at, id LIMIT CAST(? AS INTEGER)`;
 
 // The lane is ready, so that it rests no more.
 const sleepText = `

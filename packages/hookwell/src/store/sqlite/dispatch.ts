@@ -17,8 +17,8 @@ import { integer, optionalInteger, optionalText, statement, text } from "./rows.
 // so that a clock set back hides none, and those come in capture order whatever the backlog.
 const fromNew = `SELECT ${eventColumns}, e.due_at FROM hookwell_event e INDEXED BY hookwell_event_new
 WHERE e.state = 'new' AND e.route = ?`;
-const takeUntriedText = `${fromNew} AND e.due_at = 0 ORDER BY e.seq LIMIT ?`;
-const takeRetriedText = `${fromNew} AND e.due_at > 0 AND e.due_at <= ? ORDER BY e.due_at, e.seq LIMIT ?`;
+const takeUntriedText = `${fromNew} AND e.due_at = 0 ORDER BY e.seq LIMIT CAST(? AS INTEGER)`;
+const takeRetriedText = `${fromNew} AND e.due_at > 0 AND e.due_at <= ? ORDER BY e.due_at, e.seq LIMIT CAST(? AS INTEGER)`;
 
 export function takeNew(
   connection: Connection,

@@ -15,7 +15,7 @@ FROM hookwell_lane l INDEXED BY hookwell_lane_closing
 CROSS JOIN hookwell_subscription s ON s.id = l.subscription_id
 CROSS JOIN hookwell_delivery d INDEXED BY hookwell_delivery_pending ON d.subscription_id = l.subscription_id
 WHERE l.held = 2 AND ${waiting}
-LIMIT ?`;
+LIMIT CAST(? AS INTEGER)`;
 
 const cancelText = `
 UPDATE hookwell_delivery SET status = 'cancelled', reason = ?, lease_token = NULL, lease_until = NULL,
@@ -29,7 +29,7 @@ DELETE FROM hookwell_lane WHERE held = 2 AND subscription_id IN (
   WHERE l.held = 2 AND NOT EXISTS (
     SELECT 1 FROM hookwell_delivery d INDEXED BY hookwell_delivery_pending
     WHERE d.subscription_id = l.subscription_id AND d.status = 'pending')
-  LIMIT ?)`;
+  LIMIT CAST(? AS INTEGER))`;
 
 const heldText = `
 SELECT d.id, s.status_reason AS reason
@@ -37,7 +37,7 @@ FROM hookwell_subscription s INDEXED BY hookwell_subscription_off
 CROSS JOIN hookwell_delivery d INDEXED BY hookwell_delivery_pending ON d.subscription_id = s.id
 WHERE s.status NOT IN ('active', 'paused') AND s.status = 'disabled' AND s.status_changed_at <= ?
   AND s.status_reason IS NOT 'gone' AND ${waiting}
-LIMIT ?`;
+LIMIT CAST(? AS INTEGER)`;
 
 const failText = `
 UPDATE hookwell_delivery SET status = 'failed', reason = ?, lease_token = NULL, lease_until = NULL,

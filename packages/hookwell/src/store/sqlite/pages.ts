@@ -79,7 +79,7 @@ export function pageQuery(
   const where = [...served, ...place, ...filters];
   return {
     text: `SELECT ${columns}, ${time} AS page_time, ${id} AS page_id FROM ${from} ${joins} ${whereText(where)}
-ORDER BY ${time} DESC, ${id} DESC LIMIT ?`,
+ORDER BY ${time} DESC, ${id} DESC LIMIT CAST(? AS INTEGER)`,
     params: [...where.flatMap((item) => item.params), limit],
   };
 }

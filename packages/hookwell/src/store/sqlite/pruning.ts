@@ -10,13 +10,13 @@ SELECT rowid AS place, id, event_id, project_id, updated_at
 FROM hookwell_delivery INDEXED BY hookwell_delivery_ended
 WHERE status <> 'pending' AND status = ? AND updated_at <= ?
   AND (updated_at, rowid) > (?, ?)
-ORDER BY updated_at, rowid LIMIT ?`;
+ORDER BY updated_at, rowid LIMIT CAST(? AS INTEGER)`;
 
 const oldEventsText = `
 SELECT seq, captured_at, id, project_id, state
 FROM hookwell_event INDEXED BY hookwell_event_list
 WHERE captured_at <= ? AND (captured_at, id, seq) > (?, ?, ?)
-ORDER BY captured_at, id, seq LIMIT ?`;
+ORDER BY captured_at, id, seq LIMIT CAST(? AS INTEGER)`;
 
 const rowsOfEventText = `
 SELECT id, status, updated_at FROM hookwell_delivery INDEXED BY hookwell_delivery_pair
@@ -36,7 +36,7 @@ SELECT s.id FROM hookwell_subscription s INDEXED BY hookwell_subscription_off
 WHERE s.status NOT IN ('active', 'paused') AND s.status = 'deleted' AND s.status_changed_at <= ?
   AND NOT EXISTS (
     SELECT 1 FROM hookwell_delivery d INDEXED BY hookwell_delivery_lane WHERE d.subscription_id = s.id)
-LIMIT ?`;
+LIMIT CAST(? AS INTEGER)`;
 const dropSubscriptionTexts = [
   "DELETE FROM hookwell_subscription_filter WHERE subscription_id = ?",
   "DELETE FROM hookwell_endpoint WHERE subscription_id = ?",

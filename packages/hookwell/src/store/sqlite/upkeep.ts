@@ -52,10 +52,10 @@ const countPendingText = `
 SELECT count(*) AS count FROM (
   SELECT 1 FROM (${runnable}) r
   CROSS JOIN hookwell_delivery d INDEXED BY hookwell_delivery_pending ON d.subscription_id = r.subscription_id
-  WHERE d.status = 'pending' AND d.due_at <= ? LIMIT ?)`;
+  WHERE d.status = 'pending' AND d.due_at <= ? LIMIT CAST(? AS INTEGER))`;
 const countNewText = `
 SELECT count(*) AS count FROM (
-  SELECT 1 FROM hookwell_event INDEXED BY hookwell_event_new WHERE state = 'new' LIMIT ?)`;
+  SELECT 1 FROM hookwell_event INDEXED BY hookwell_event_new WHERE state = 'new' LIMIT CAST(? AS INTEGER))`;
 
 export function countRemaining(
   connection: Connection,
