@@ -120,6 +120,7 @@ export class Engine {
       virtualTime: options.clock !== undefined,
       random: options.randomNumber ?? systemRandomNumber,
       timers: options.timers ?? systemTimers,
+      ...(options.monotonic && { monotonic: options.monotonic }),
       observe,
       lanes: lanePolicy(options.lanes),
       ...(options.limits?.exchangeMs !== undefined && { exchangeLimitMs: options.limits.exchangeMs }),

@@ -61,6 +61,8 @@ export interface HookwellOptions<
   /** For jitter. */
   readonly randomNumber?: Random;
   readonly timers?: Timers;
+  /** A steady clock in ms, for what is left of a lease. Default: the runtime's. */
+  readonly monotonic?: () => number;
   /** Default: HTTP with the options above. */
   readonly sender?: Sender;
 }

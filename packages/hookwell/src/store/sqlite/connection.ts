@@ -2,6 +2,7 @@ import { existsSync } from "node:fs";
 import type { Row, Statement } from "../../adapters/seam.ts";
 import { StorageError } from "../../model/errors.ts";
 import { type Random, systemRandomNumber } from "../../model/random.ts";
+import { systemTimers, type Timers } from "../../model/timers.ts";
 import {
   type OpenSqlite,
   openNodeSqlite,
@@ -31,6 +32,7 @@ export class Connection {
   readonly path: string;
   readonly #patienceMs: number;
   readonly #random: Random;
+  readonly #timers: Timers;
   readonly #statements = new Map<string, SqliteStatement>();
   #database: SqliteHandle | undefined;
   #writing = false;
@@ -40,12 +42,18 @@ export class Connection {
 
   constructor(
     path: string,
-    options: { readonly patienceMs?: number; readonly random?: Random; readonly open?: OpenSqlite } = {},
+    options: {
+      readonly patienceMs?: number;
+      readonly random?: Random;
+      readonly timers?: Timers;
+      readonly open?: OpenSqlite;
+    } = {},
   ) {
     this.path = path;
     this.openHandle = options.open ?? openNodeSqlite;
     this.#patienceMs = options.patienceMs ?? defaultPatienceMs;
     this.#random = options.random ?? systemRandomNumber;
+    this.#timers = options.timers ?? systemTimers;
   }
 
   get exists(): boolean {
@@ -153,15 +161,16 @@ export class Connection {
   }
 
   async #patiently<T>(attempt: () => T): Promise<T> {
-    const started = performance.now();
-    for (let wait = 1; ; wait = Math.min(wait * 2, longestWaitMs)) {
+    let waited = 0;
+    for (let step = 1; ; step = Math.min(step * 2, longestWaitMs)) {
       try {
         return attempt();
       } catch (error) {
-        if (!isBusy(error) || performance.now() - started > this.#patienceMs)
-          throw storageError(error, this.path);
+        if (!isBusy(error) || waited >= this.#patienceMs) throw storageError(error, this.path);
       }
-      await new Promise((resolve) => setTimeout(resolve, wait * (0.5 + this.#random())));
+      const wait = step * (0.5 + this.#random());
+      waited += wait;
+      await this.#timers.sleep(wait);
     }
   }
 

@@ -1,6 +1,8 @@
 import type { Clock } from "../../model/clock.ts";
 import type { IdFunc } from "../../model/ids.ts";
 import type { Logger } from "../../model/observe.ts";
+import type { Random } from "../../model/random.ts";
+import type { Timers } from "../../model/timers.ts";
 import type { OpenSqlite } from "./driver.ts";
 
 export interface SqliteOptions {
@@ -27,4 +29,8 @@ export interface SqliteOptions {
   readonly logger?: Logger;
   /** How long a write waits for a busy database before it fails, in ms. Default 30,000. */
   readonly patienceMs?: number;
+  /** What it waits with. Default: the runtime's timers. */
+  readonly timers?: Timers;
+  /** For the jitter of those waits. */
+  readonly randomNumber?: Random;
 }

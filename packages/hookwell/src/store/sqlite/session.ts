@@ -28,13 +28,15 @@ export class Session {
   #closed = false;
 
   constructor(options: SqliteOptions) {
-    const { path, logger, now = systemClock, patienceMs } = options;
+    const { path, logger, now = systemClock, patienceMs, timers, randomNumber } = options;
     this.#clock = now;
     this.#migrate = options.migrate ?? false;
     this.#newEndpointId = options.idFunc ?? idFunc("end_", now, systemRandom);
     const { open } = options;
     this.connection = new Connection(path, {
       ...(patienceMs !== undefined && { patienceMs }),
+      ...(timers && { timers }),
+      ...(randomNumber && { random: randomNumber }),
       ...(open && { open }),
     });
     this.migrations = new SqliteMigrations(this.connection, now);
