@@ -24,7 +24,7 @@ export { type JsonValue, parseJson, stringifyJson } from "./model/json.ts";
 export type { Logger, ObservedEvents, Observer } from "./model/observe.ts";
 export type { RetryPolicy, RetryPolicyInput, RetrySchedule } from "./model/retry.ts";
 export type { DeliveryStatus, DisabledReason, EventState, Hold, SubscriptionStatus } from "./model/states.ts";
-export type { RateLimit, Subscription, SubscriptionRecord } from "./model/subscription.ts";
+export type { RateLimit, Subscription, SubscriptionMerge, SubscriptionRecord } from "./model/subscription.ts";
 export type { Timers } from "./model/timers.ts";
 export {
   type Event,

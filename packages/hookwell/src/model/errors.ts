@@ -147,8 +147,19 @@ export class NotFoundError extends HookwellError {
 
 /** The thing exists, but not in a state that allows this. */
 export class InvalidStateError extends HookwellError {
-  constructor(kind: string, id: string, state: string, action: string) {
-    super("invalid_state", `Cannot ${action} ${kind} ${id}: it is ${state}.`);
+  /** `advice` says what to do, such as "enable it instead". */
+  constructor(kind: string, id: string, state: string, action: string, advice?: string) {
+    super("invalid_state", `Cannot ${action} ${kind} ${id}: it is ${state}${advice ? `; ${advice}` : ""}.`);
+  }
+}
+
+/** The thing was changed after the version that the caller saw; nothing was written. */
+export class VersionConflictError extends HookwellError {
+  constructor(kind: string, id: string) {
+    super(
+      "version_conflict",
+      `${kind} ${id} was changed since the version that was given; read it again, and make the change on what it is now.`,
+    );
   }
 }
 

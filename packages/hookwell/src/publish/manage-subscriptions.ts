@@ -15,9 +15,9 @@ import type {
   SecretRotationOptions,
   SubscriptionInput,
   Subscriptions,
+  SubscriptionWriteOptions,
   TestSend,
   TestSendOptions,
-  WriteOptions,
 } from "./surface.ts";
 
 export interface SubscriptionParts {
@@ -39,9 +39,12 @@ export function manageSubscriptions<Tx>(parts: SubscriptionParts): Subscriptions
   const { store, scopes, endpoints, random, subscriptionId, wake } = parts;
 
   const moveTo =
-    (status: SubscriptionStatus, reason?: DisabledReason) =>
-    async (id: string, { tx = "own", visibility = {} }: WriteOptions<Tx> = {}) => {
-      const record = await store.setSubscriptionStatus(scopes.forAsync(tx), id, status, reason, visibility);
+    (status: SubscriptionStatus, more: { from?: SubscriptionStatus; reason?: DisabledReason } = {}) =>
+    async (id: string, options: SubscriptionWriteOptions<Tx> = {}) => {
+      const { tx = "own", visibility = {}, ifVersion } = options;
+      const guard = { ...(more.from && { from: more.from }), ...guardOf(ifVersion) };
+      const scope = scopes.forAsync(tx);
+      const record = await store.setSubscriptionStatus(scope, id, status, more.reason, visibility, guard);
       if (status === "active") wake();
       return record;
     };
@@ -80,24 +83,25 @@ export function manageSubscriptions<Tx>(parts: SubscriptionParts): Subscriptions
       return record;
     },
     list: async (filter = {}, page) => store.listSubscriptions(filter, checkedPage(page)),
-    async update(id, changes, { tx = "own", visibility = {} } = {}) {
+    async update(id, changes, { tx = "own", visibility = {}, ifVersion } = {}) {
       const scope = scopes.forAsync(tx);
       const { url, eventTypes, fields, headers, description, metadata } = checkedChanges(changes, endpoints);
-      const { externalId, rateLimit, maxInFlight, ordering } = changes;
+      const { externalId, rateLimit, maxInFlight, ordering, merge } = changes;
       const patch = { url, eventTypes, fields, headers, description, metadata };
       const record = await store.updateSubscription(
         scope,
         id,
-        givenOnly({ ...patch, externalId, rateLimit, maxInFlight, ordering }),
+        givenOnly({ ...patch, externalId, rateLimit, maxInFlight, ordering, merge }),
         visibility,
+        guardOf(ifVersion),
       );
       wake();
       return record;
     },
     pause: moveTo("paused"),
-    resume: moveTo("active"),
-    disable: moveTo("disabled", "by_hand"),
-    enable: moveTo("active"),
+    resume: moveTo("active", { from: "paused" }),
+    disable: moveTo("disabled", { reason: "by_hand" }),
+    enable: moveTo("active", { from: "disabled" }),
     async rotateSecret(id, rotation = {}, { tx = "own", visibility = {} } = {}) {
       const scope = scopes.forAsync(tx);
       const { overlapMs, secret } = checkedRotation(rotation, random);
@@ -110,6 +114,11 @@ export function manageSubscriptions<Tx>(parts: SubscriptionParts): Subscriptions
       parts.maintainSoon();
     },
   };
+}
+
+function guardOf(ifVersion: string | readonly string[] | undefined): { versions?: readonly string[] } {
+  if (ifVersion === undefined) return {};
+  return { versions: typeof ifVersion === "string" ? [ifVersion] : ifVersion };
 }
 
 const defaultOverlapMs = 24 * 3_600_000;

@@ -1,5 +1,6 @@
 import { InvalidIdentifierError, ValidationError } from "../model/errors.ts";
 import { checkName, checkTypeFilter } from "../model/identifiers.ts";
+import { subscriptionLimits } from "../model/subscription.ts";
 import type { AddressGuard } from "../send/address-guard.ts";
 import { checkHeaders } from "../send/custom-headers.ts";
 import { checkUrl } from "../send/endpoint-url.ts";
@@ -7,7 +8,13 @@ import type { WireOptions } from "../send/wire.ts";
 import { checkAll, checkText, checkWhole } from "./checks.ts";
 import type { SubscriptionChanges } from "./surface.ts";
 
-const most = { entries: 100, description: 1_000, metadataKeys: 50, metadataKey: 100, metadataValue: 1_000 };
+const most = {
+  entries: 100,
+  description: 1_000,
+  metadataKeys: subscriptionLimits.metadataKeys,
+  metadataKey: 100,
+  metadataValue: 1_000,
+};
 
 /** What an endpoint is checked against. */
 export interface EndpointRules {
@@ -47,6 +54,12 @@ export function checkedChanges<Changes extends SubscriptionChanges>(
     when(changes.fields, (fields) => checkList(fields, "fields", checkName)),
     when(changes.description, (text) => checkText(text, "description", most.description)),
     when(changes.metadata, checkMetadata),
+    when(changes.merge?.metadata, checkMergedMetadata),
+    when(changes.merge?.headers, (headers) => checkMergedHeaders(headers, network.wire)),
+    when(changes.merge?.rateLimit, (rate) => {
+      if (rate.limit !== undefined) checkWhole(rate.limit, "rateLimit/limit", 1, 1_000_000);
+      if (rate.perSeconds !== undefined) checkWhole(rate.perSeconds, "rateLimit/perSeconds", 1, 86_400);
+    }),
     when(changes.externalId, (id) => checkName(id, "externalId")),
     when(changes.rateLimit, (rate) => {
       checkWhole(rate.limit, "rateLimit/limit", 1, 1_000_000);
@@ -86,4 +99,21 @@ function checkMetadata(metadata: unknown): void {
     checkText(key, "metadata", most.metadataKey);
     checkText(value, `metadata/${key.replaceAll("~", "~0").replaceAll("/", "~1")}`, most.metadataValue);
   }
+}
+
+/** The entries that a merge sets, as if they were all; that the whole is not too much is for the store to see. */
+function checkMergedMetadata(entries: Readonly<Record<string, string | null>>): void {
+  checkMetadata(withoutNull(entries));
+}
+
+function checkMergedHeaders(
+  entries: Readonly<Record<string, string | null>>,
+  wire: WireOptions | undefined,
+): void {
+  checkHeaders(withoutNull(entries), wire);
+}
+
+function withoutNull(entries: unknown): unknown {
+  if (typeof entries !== "object" || entries === null || Array.isArray(entries)) return entries;
+  return Object.fromEntries(Object.entries(entries).filter(([, value]) => value !== null));
 }

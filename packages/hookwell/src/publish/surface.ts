@@ -4,7 +4,7 @@ import type { Clock } from "../model/clock.ts";
 import type { AttemptRecord, DeliveryDetail, DeliveryRecord } from "../model/delivery.ts";
 import type { Actor, EventOutcome, EventRecord } from "../model/event.ts";
 import type { Logger, Observer } from "../model/observe.ts";
-import type { RateLimit, SubscriptionRecord } from "../model/subscription.ts";
+import type { RateLimit, SubscriptionMerge, SubscriptionRecord } from "../model/subscription.ts";
 import type {
   ApiKeyRecord,
   DeliveryFilter,
@@ -81,6 +81,14 @@ export interface SubscriptionChanges {
   readonly rateLimit?: RateLimit | null;
   readonly maxInFlight?: number | null;
   readonly ordering?: "none" | "subject";
+  /** Changes inside metadata, headers and rate limit: null removes an entry, the others stay. */
+  readonly merge?: SubscriptionMerge;
+}
+
+/** A change that is made only if nobody made another meanwhile. */
+export interface SubscriptionWriteOptions<Tx> extends WriteOptions<Tx> {
+  /** `version` of the record that the change is based on; a list = any of them. @throws VersionConflictError */
+  readonly ifVersion?: string | readonly string[];
 }
 
 export interface SecretRotationOptions {
@@ -119,11 +127,17 @@ export interface Subscriptions<Tx> {
   ): Promise<SubscriptionRecord & { readonly secret: string }>;
   get(id: string, visibility?: Visibility): Promise<SubscriptionRecord>;
   list(filter?: SubscriptionFilter, page?: Partial<Page>): Promise<PageOf<SubscriptionRecord>>;
-  update(id: string, changes: SubscriptionChanges, options?: WriteOptions<Tx>): Promise<SubscriptionRecord>;
-  pause(id: string, options?: WriteOptions<Tx>): Promise<SubscriptionRecord>;
-  resume(id: string, options?: WriteOptions<Tx>): Promise<SubscriptionRecord>;
-  disable(id: string, options?: WriteOptions<Tx>): Promise<SubscriptionRecord>;
-  enable(id: string, options?: WriteOptions<Tx>): Promise<SubscriptionRecord>;
+  update(
+    id: string,
+    changes: SubscriptionChanges,
+    options?: SubscriptionWriteOptions<Tx>,
+  ): Promise<SubscriptionRecord>;
+  pause(id: string, options?: SubscriptionWriteOptions<Tx>): Promise<SubscriptionRecord>;
+  /** Of a paused one. @throws InvalidStateError for a disabled one: it is enabled instead */
+  resume(id: string, options?: SubscriptionWriteOptions<Tx>): Promise<SubscriptionRecord>;
+  disable(id: string, options?: SubscriptionWriteOptions<Tx>): Promise<SubscriptionRecord>;
+  /** Of a disabled one. @throws InvalidStateError for a paused one: it is resumed instead */
+  enable(id: string, options?: SubscriptionWriteOptions<Tx>): Promise<SubscriptionRecord>;
   /**
    * Gives the endpoint a new secret. Every attempt from now on, those of pending deliveries too, is signed with each
    * secret that is valid then; the older ones end by themselves after the overlap. The secret is in the answer, and
@@ -145,7 +159,7 @@ export interface Subscriptions<Tx> {
    * type has none; SendAbortedError when the instance is closed meanwhile
    */
   test(id: string, options?: TestSendOptions): Promise<TestSend>;
-  delete(id: string, options?: WriteOptions<Tx>): Promise<void>;
+  delete(id: string, options?: SubscriptionWriteOptions<Tx>): Promise<void>;
 }
 
 export interface Events<Tx> {

@@ -1,7 +1,13 @@
 import { type Problem, ValidationError } from "../model/errors.ts";
+import { subscriptionLimits } from "../model/subscription.ts";
 import { defaultHeaderPrefix, headerPrefixOf, type WireOptions } from "./wire.ts";
 
-const limits = { count: 32, name: 128, value: 4096, total: 8192 };
+const limits = {
+  count: subscriptionLimits.headers,
+  name: 128,
+  value: 4096,
+  total: subscriptionLimits.headerCharacters,
+};
 const token = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/;
 
 /** Names that HTTP, the body or the signatures decide. */

@@ -11,6 +11,7 @@ import type {
   SubscriptionRecord,
 } from "../model/subscription.ts";
 import type { SecretStore } from "./secret-rotation.ts";
+import type { SubscriptionGuard } from "./subscription-guard.ts";
 
 /**
  * The reference contract: what a bare OutboxPublisher and Worker need. Marks take the claim's token last.
@@ -274,20 +275,26 @@ export interface OutboxStore extends ReferenceStore, SecretStore {
 
   // --- management ----------------------------------------------------------
   createSubscription(scope: Scope, subscription: NewSubscription): Promise<SubscriptionRecord>;
-  /** A url or headers change makes a new endpoint version and points the older ones at it. @throws NotFoundError, InvalidStateError (deleted) */
+  /**
+   * A url or headers change makes a new endpoint version and points the older ones at it. Guard, merge and write are
+   * one transaction on the locked row.
+   * @throws NotFoundError, InvalidStateError (deleted), VersionConflictError, ValidationError (what merging gave)
+   */
   updateSubscription(
     scope: Scope,
     id: string,
     patch: SubscriptionPatch,
     visibility: Visibility,
+    guard?: Pick<SubscriptionGuard, "versions">,
   ): Promise<SubscriptionRecord>;
-  /** Follows subscriptionTransitions; the same status again changes nothing. @throws NotFoundError, InvalidStateError */
+  /** Follows subscriptionTransitions; the same status again changes nothing. @throws NotFoundError, InvalidStateError, VersionConflictError */
   setSubscriptionStatus(
     scope: Scope,
     id: string,
     status: SubscriptionStatus,
     reason: DisabledReason | undefined,
     visibility: Visibility,
+    guard?: SubscriptionGuard,
   ): Promise<SubscriptionRecord>;
   getSubscription(id: string, visibility: Visibility): Promise<SubscriptionRecord | undefined>;
   listSubscriptions(filter: SubscriptionFilter, page: Page): Promise<PageOf<SubscriptionRecord>>;

@@ -50,7 +50,7 @@ const command = fc.oneof(
     arbitrary: fc.record({
       do: fc.constant("update"),
       lane,
-      change: fc.constantFrom("url", "headers", "types", "text", "limits", "order", "nothing"),
+      change: fc.constantFrom("url", "headers", "types", "text", "limits", "order", "merge", "nothing"),
       version: fc.nat(2),
     }),
   },
@@ -69,6 +69,7 @@ const command = fc.oneof(
       do: fc.constant("status"),
       lane,
       status: fc.constantFrom("active", "active", "paused", "disabled", "deleted"),
+      from: fc.constantFrom(undefined, undefined, "paused", "disabled"),
     }),
   },
   {

@@ -107,7 +107,7 @@ export class StoreSystem {
         return this.#store.rotateSecret(own, lane(command.lane), rotation, {});
       }
       case "status":
-        return this.#store.setSubscriptionStatus(own, lane(command.lane), command.status, undefined, {});
+        return this.#status(command);
       case "enqueue":
         return this.#enqueue(command);
       case "capture":
@@ -181,9 +181,16 @@ export class StoreSystem {
       text: { description: `text ${version}\u0000`, metadata: version === 0 ? null : { v: String(version) } },
       limits: version === 0 ? { rateLimit: null, maxInFlight: null } : { maxInFlight: version },
       order: { ordering: version === 0 ? "none" : "subject" },
+      merge: {
+        merge: { metadata: { [`m${version}`]: version === 0 ? null : "v" }, headers: { "x-version": null } },
+      },
       nothing: {},
     }[change] as SubscriptionPatch;
     return this.#store.updateSubscription(own, lane(number), patch, {});
+  }
+
+  #status({ lane: number, status, from }: Call<"status">): Promise<unknown> {
+    return this.#store.setSubscriptionStatus(own, lane(number), status, undefined, {}, { from });
   }
 
   async #enqueue(command: Call<"enqueue">): Promise<void> {

@@ -16,7 +16,7 @@ import { urlHost } from "../url-host.ts";
 import { isDeliveryVisible } from "./deliveries.ts";
 import { compareText, type DeliveryRow, type EventRow, eventKey, type MemoryState } from "./state.ts";
 import { isVisible } from "./subscriptions.ts";
-import { outcomeOf, toDeliveryRecord } from "./view.ts";
+import { outcomeOf, toDeliveryRecord, toSubscriptionRecord } from "./view.ts";
 
 type EventWithOutcome = EventRecord & { outcome: EventOutcome };
 
@@ -27,16 +27,16 @@ export function listSubscriptions(
 ): PageOf<SubscriptionRecord> {
   const { status, urlHost: host, externalId } = filter;
   const found = [...state.subscriptions.values()]
-    .map((row) => row.record)
+    .map((row) => ({ ...row, id: row.record.id }))
     .filter(
-      (record) =>
+      ({ record }) =>
         isVisible(record, filter) &&
         (status === undefined ? record.status !== "deleted" : record.status === status) &&
         (host === undefined || isOnHost(record.url, host)) &&
         (externalId === undefined || record.externalId === externalId),
     );
-  const { items, next } = pageOf(found, page, (record) => record.createdAt.getTime());
-  return { items: structuredClone(items), ...(next && { next }) };
+  const { items, next } = pageOf(found, page, ({ record }) => record.createdAt.getTime());
+  return { items: items.map(toSubscriptionRecord), ...(next && { next }) };
 }
 
 /** The event a caller may see under this id; without a project, the first one captured. */

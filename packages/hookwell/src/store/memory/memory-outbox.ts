@@ -39,6 +39,7 @@ import type {
 } from "../contract.ts";
 import type { OpenEndpoint, SecretRotation } from "../secret-rotation.ts";
 import { storable } from "../storable.ts";
+import type { SubscriptionGuard } from "../subscription-guard.ts";
 import { createApiKey, deleteApiKey, findApiKey, touchApiKey } from "./api-keys.ts";
 import { capture, matchesOf, takeNew } from "./capture.ts";
 import { claim } from "./claim.ts";
@@ -57,7 +58,7 @@ import {
   updateSubscription,
 } from "./subscriptions.ts";
 import { MemoryTransaction, type Write, writeTo } from "./transaction.ts";
-import { attemptLog, toDelivery, toDeliveryDetail, toSubscription } from "./view.ts";
+import { attemptLog, toDelivery, toDeliveryDetail, toSubscription, toSubscriptionRecord } from "./view.ts";
 
 /** Milliseconds of a claim by the reference method. */
 const referenceLeaseMs = 30_000;
@@ -247,11 +248,14 @@ export class MemoryOutbox implements OutboxStore {
     id: string,
     patch: SubscriptionPatch,
     visibility: Visibility,
+    guard?: SubscriptionGuard,
   ): Promise<SubscriptionRecord> {
     const changes = structuredClone(patch);
     const endpointId = this.#newEndpointId();
     const now = this.#now(null);
-    return this.#join(scope, (state) => updateSubscription(state, id, changes, visibility, endpointId, now));
+    return this.#join(scope, (state) =>
+      updateSubscription(state, id, changes, visibility, guard, endpointId, now),
+    );
   }
 
   async setSubscriptionStatus(
@@ -260,9 +264,12 @@ export class MemoryOutbox implements OutboxStore {
     status: SubscriptionStatus,
     reason: DisabledReason | undefined,
     visibility: Visibility,
+    guard?: SubscriptionGuard,
   ): Promise<SubscriptionRecord> {
     const now = this.#now(null);
-    return this.#join(scope, (state) => setSubscriptionStatus(state, id, status, reason, visibility, now));
+    return this.#join(scope, (state) =>
+      setSubscriptionStatus(state, id, status, reason, visibility, guard, now),
+    );
   }
 
   async rotateSecret(
@@ -282,7 +289,7 @@ export class MemoryOutbox implements OutboxStore {
 
   async getSubscription(id: string, visibility: Visibility): Promise<SubscriptionRecord | undefined> {
     const row = this.#state.subscriptions.get(id);
-    return row && isVisible(row.record, visibility) ? structuredClone(row.record) : undefined;
+    return row && isVisible(row.record, visibility) ? toSubscriptionRecord(row) : undefined;
   }
 
   async listSubscriptions(filter: SubscriptionFilter, page: Page): Promise<PageOf<SubscriptionRecord>> {

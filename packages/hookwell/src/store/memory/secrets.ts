@@ -2,8 +2,9 @@ import { InvalidStateError } from "../../model/errors.ts";
 import type { SubscriptionRecord } from "../../model/subscription.ts";
 import type { Visibility } from "../contract.ts";
 import { type OpenEndpoint, rotated, type SecretRotation, validSecrets } from "../secret-rotation.ts";
-import type { MemoryState } from "./state.ts";
+import type { MemoryState, SubscriptionRow } from "./state.ts";
 import { isVisible, supersedeWith, visibleSubscription } from "./subscriptions.ts";
+import { toSubscriptionRecord } from "./view.ts";
 
 export function rotateSecret(
   state: MemoryState,
@@ -20,8 +21,9 @@ export function rotateSecret(
   const secrets = rotated(id, current.secrets, rotation, now);
   supersedeWith(state, { ...current, id: newEndpointId, secrets });
   const record = { ...row.record, updatedAt: new Date(now) };
-  state.subscriptions.set(id, { ...row, record, endpointId: newEndpointId });
-  return structuredClone(record);
+  const changed: SubscriptionRow = { ...row, record, endpointId: newEndpointId };
+  state.subscriptions.set(id, changed);
+  return toSubscriptionRecord(changed);
 }
 
 export function openEndpoint(
@@ -34,7 +36,7 @@ export function openEndpoint(
   if (!row || !isVisible(row.record, visibility)) return undefined;
   const { headers, secrets } = state.endpoints.get(row.endpointId)!;
   return {
-    subscription: structuredClone(row.record),
+    subscription: toSubscriptionRecord(row),
     headers: { ...headers },
     secrets: validSecrets(secrets, now),
   };

@@ -6,9 +6,12 @@ import type { ApiKeyRecord } from "../contract.ts";
 import { freshLane, type LaneLimits, type LaneState } from "../lane-state.ts";
 import { Table } from "./table.ts";
 
+/** The version is made when the row is shown. */
+export type StoredSubscription = Omit<SubscriptionRecord, "version">;
+
 /** A subscription and the endpoint version that new deliveries get. Times of rows are epoch milliseconds. */
 export interface SubscriptionRow {
-  readonly record: SubscriptionRecord;
+  readonly record: StoredSubscription;
   readonly endpointId: string;
   readonly statusChangedAt: number;
 }

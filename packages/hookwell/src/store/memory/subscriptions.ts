@@ -1,10 +1,5 @@
 import { DuplicateIdError, InvalidStateError, NotFoundError } from "../../model/errors.ts";
-import {
-  canMove,
-  type DisabledReason,
-  type SubscriptionStatus,
-  subscriptionTransitions,
-} from "../../model/states.ts";
+import type { DisabledReason, SubscriptionStatus } from "../../model/states.ts";
 import type {
   NewSubscription,
   Subscription,
@@ -13,10 +8,12 @@ import type {
 } from "../../model/subscription.ts";
 import type { Visibility } from "../contract.ts";
 import { afterPause, forgiven, withNewLimits } from "../lane-state.ts";
+import { mergedPatch } from "../merge-patch.ts";
 import { storable } from "../storable.ts";
+import { checkVersion, mustMove, type SubscriptionGuard } from "../subscription-guard.ts";
 import { dropOrder, settleLane } from "./ordering.ts";
-import type { EndpointRow, MemoryState, SubscriptionRow } from "./state.ts";
-import { defined } from "./view.ts";
+import type { EndpointRow, MemoryState, StoredSubscription, SubscriptionRow } from "./state.ts";
+import { defined, toSubscriptionRecord } from "./view.ts";
 
 export function createSubscription(
   state: MemoryState,
@@ -33,7 +30,7 @@ export function createSubscription(
     headers,
     secrets: [{ secret }],
   });
-  const record = defined<SubscriptionRecord>({
+  const record = defined<StoredSubscription>({
     ...rest,
     description: rest.description === undefined ? undefined : storable(rest.description),
     externalId: rest.externalId === undefined ? undefined : storable(rest.externalId),
@@ -42,8 +39,9 @@ export function createSubscription(
     createdAt: new Date(now),
     updatedAt: new Date(now),
   });
-  state.subscriptions.set(input.id, { record, endpointId, statusChangedAt: now });
-  return structuredClone(record);
+  const row: SubscriptionRow = { record, endpointId, statusChangedAt: now };
+  state.subscriptions.set(input.id, row);
+  return toSubscriptionRecord(row);
 }
 
 /** Behind the publisher's back: a new endpoint version that replaces no older one. */
@@ -63,7 +61,7 @@ export function addSubscription(
   });
   const existing = state.subscriptions.get(id);
   const status: SubscriptionStatus = active ? "active" : "disabled";
-  const record = defined<SubscriptionRecord>({
+  const record = defined<StoredSubscription>({
     ordering: "none",
     createdAt: new Date(now),
     ...existing?.record,
@@ -88,12 +86,18 @@ export function updateSubscription(
   id: string,
   patch: SubscriptionPatch,
   visibility: Visibility,
+  guard: SubscriptionGuard | undefined,
   newEndpointId: string,
   now: number,
 ): SubscriptionRecord {
   const row = visibleSubscription(state, id, visibility);
   if (row.record.status === "deleted") throw new InvalidStateError("subscription", id, "deleted", "change");
-  const { headers, ...rest } = structuredClone(patch);
+  checkVersion(toSubscriptionRecord(row), guard);
+  const { headers, ...rest } = mergedPatch(
+    structuredClone(patch),
+    row.record,
+    () => state.endpoints.get(row.endpointId)!.headers,
+  );
   let { endpointId } = row;
   let { headerNames } = row.record;
   if (rest.url !== undefined || headers !== undefined) {
@@ -111,23 +115,24 @@ export function updateSubscription(
   const changes = Object.entries(rest)
     .filter(([, value]) => value !== undefined)
     .map(([name, value]) => [name, value === null ? undefined : value]);
-  const record = defined<SubscriptionRecord>({
+  const record = defined<StoredSubscription>({
     ...row.record,
     ...Object.fromEntries(changes),
     headerNames,
     updatedAt: new Date(now),
   });
-  const stored = defined<SubscriptionRecord>({
+  const stored = defined<StoredSubscription>({
     ...record,
     description: record.description === undefined ? undefined : storable(record.description),
     externalId: record.externalId === undefined ? undefined : storable(record.externalId),
   });
-  state.subscriptions.set(id, { ...row, record: stored, endpointId });
+  const changed: SubscriptionRow = { ...row, record: stored, endpointId };
+  state.subscriptions.set(id, changed);
   if (stored.ordering !== row.record.ordering && stored.ordering === "none") dropOrder(state, id);
   const lane = state.lanes.get(id);
   if (lane && stored.url !== row.record.url) state.lanes.set(id, forgiven(lane));
   if (lane && limitsOf(stored) !== limitsOf(row.record)) state.lanes.set(id, withNewLimits(state.lane(id)));
-  return structuredClone(stored);
+  return toSubscriptionRecord(changed);
 }
 
 /** Stores a new endpoint version, which every older one of its subscription points at from now on. */
@@ -139,7 +144,7 @@ export function supersedeWith(state: MemoryState, endpoint: EndpointRow): void {
   state.endpoints.set(endpoint.id, newest);
 }
 
-function limitsOf({ rateLimit, maxInFlight }: SubscriptionRecord): string {
+function limitsOf({ rateLimit, maxInFlight }: StoredSubscription): string {
   return JSON.stringify([rateLimit, maxInFlight]);
 }
 
@@ -149,13 +154,13 @@ export function setSubscriptionStatus(
   status: SubscriptionStatus,
   reason: DisabledReason | undefined,
   visibility: Visibility,
+  guard: SubscriptionGuard | undefined,
   now: number,
 ): SubscriptionRecord {
   const row = visibleSubscription(state, id, visibility);
-  if (row.record.status === status) return structuredClone(row.record);
-  if (!canMove(subscriptionTransitions, row.record.status, status))
-    throw new InvalidStateError("subscription", id, row.record.status, `make ${status}`);
-  return structuredClone(setStatus(state, row, status, reason, now).record);
+  const current = toSubscriptionRecord(row);
+  if (!mustMove(current, status, guard)) return current;
+  return toSubscriptionRecord(setStatus(state, row, status, reason, now));
 }
 
 /** Writes a status; the reason stays only while it is disabled. */
@@ -166,7 +171,7 @@ export function setStatus(
   reason: DisabledReason | undefined,
   now: number,
 ): SubscriptionRow {
-  const record = defined<SubscriptionRecord>({
+  const record = defined<StoredSubscription>({
     ...row.record,
     status,
     statusReason: status === "disabled" ? (reason ?? "by_hand") : undefined,

@@ -1,7 +1,7 @@
 import type { AttemptRecord, Delivery, DeliveryDetail, DeliveryRecord } from "../../model/delivery.ts";
 import type { EventOutcome } from "../../model/event.ts";
 import type { Hold } from "../../model/states.ts";
-import type { Subscription } from "../../model/subscription.ts";
+import { type Subscription, type SubscriptionRecord, subscriptionVersion } from "../../model/subscription.ts";
 import { rateFreeAt } from "../lane-state.ts";
 import { blockedAt } from "../ordering.ts";
 import { validSecrets } from "../secret-rotation.ts";
@@ -149,4 +149,9 @@ export function toSubscription(state: MemoryState, row: SubscriptionRow): Subscr
     eventTypes: [...record.eventTypes],
     active: record.status === "active",
   });
+}
+
+/** A copy of the row as management shows it. */
+export function toSubscriptionRecord({ record, endpointId }: SubscriptionRow): SubscriptionRecord {
+  return { ...structuredClone(record), version: subscriptionVersion(record, endpointId) };
 }

@@ -41,6 +41,7 @@ import type {
 import type { Migrations } from "../migrations.ts";
 import { KeyRing } from "../sealing.ts";
 import type { OpenEndpoint, SecretRotation } from "../secret-rotation.ts";
+import type { SubscriptionGuard } from "../subscription-guard.ts";
 import { createApiKey, deleteApiKey, findApiKey, listApiKeys, touchApiKey } from "./api-keys.ts";
 import { capture, runCapture } from "./capture.ts";
 import { claimRows, sleepLanes } from "./claim.ts";
@@ -248,11 +249,21 @@ export class PostgresOutbox implements OutboxStore {
     id: string,
     patch: SubscriptionPatch,
     visibility: Visibility,
+    guard?: SubscriptionGuard,
   ): Promise<SubscriptionRecord> {
     const given = structuredClone(patch);
     const endpointId = this.#newEndpointId();
     return await this.#db.program(scope, () =>
-      updateSubscription(this.#db.schema, this.#keys(), id, given, visibility, endpointId, this.#now()),
+      updateSubscription(
+        this.#db.schema,
+        this.#keys(),
+        id,
+        given,
+        visibility,
+        guard,
+        endpointId,
+        this.#now(),
+      ),
     );
   }
 
@@ -262,9 +273,10 @@ export class PostgresOutbox implements OutboxStore {
     status: SubscriptionStatus,
     reason: DisabledReason | undefined,
     visibility: Visibility,
+    guard?: SubscriptionGuard,
   ): Promise<SubscriptionRecord> {
     return await this.#db.program(scope, () =>
-      setSubscriptionStatus(this.#db.schema, id, status, reason, visibility, this.#now()),
+      setSubscriptionStatus(this.#db.schema, id, status, reason, visibility, guard, this.#now()),
     );
   }
 

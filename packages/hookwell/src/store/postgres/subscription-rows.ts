@@ -1,11 +1,11 @@
 import type { Row } from "../../adapters/seam.ts";
 import type { DisabledReason, SubscriptionStatus } from "../../model/states.ts";
-import type { RateLimit, SubscriptionRecord } from "../../model/subscription.ts";
+import { type RateLimit, type SubscriptionRecord, subscriptionVersion } from "../../model/subscription.ts";
 import { urlHost } from "../url-host.ts";
 import { date, defined, json, nonEmpty, optionalInteger, optionalJson, optionalText, text } from "./rows.ts";
 
 export function toSubscription(row: Row): SubscriptionRecord {
-  return defined<SubscriptionRecord>({
+  const record = defined<Omit<SubscriptionRecord, "version">>({
     id: text(row, "id"),
     projectId: text(row, "project_id"),
     tenantId: nonEmpty(row, "tenant_id"),
@@ -25,11 +25,12 @@ export function toSubscription(row: Row): SubscriptionRecord {
     createdAt: date(row, "created_at"),
     updatedAt: date(row, "updated_at"),
   });
+  return { ...record, version: subscriptionVersion(record, text(row, "endpoint_id")) };
 }
 
 /** The columns that a caller decides, as the statements take them: one JSON object. */
 export function subscriptionJson(
-  record: Omit<SubscriptionRecord, "status" | "statusReason" | "createdAt" | "updatedAt">,
+  record: Omit<SubscriptionRecord, "status" | "statusReason" | "createdAt" | "updatedAt" | "version">,
 ) {
   const optionalJsonText = (value: unknown): string | null =>
     value === undefined ? null : JSON.stringify(value);

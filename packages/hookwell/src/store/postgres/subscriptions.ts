@@ -1,12 +1,7 @@
 import type { Program, Row } from "../../adapters/seam.ts";
 import { DuplicateIdError, InvalidStateError, NotFoundError, StorageError } from "../../model/errors.ts";
 import { storedFilters } from "../../model/matching.ts";
-import {
-  canMove,
-  type DisabledReason,
-  type SubscriptionStatus,
-  subscriptionTransitions,
-} from "../../model/states.ts";
+import type { DisabledReason, SubscriptionStatus } from "../../model/states.ts";
 import type {
   NewSubscription,
   Subscription,
@@ -14,8 +9,10 @@ import type {
   SubscriptionRecord,
 } from "../../model/subscription.ts";
 import type { Visibility } from "../contract.ts";
+import { mergedPatch, opensEndpoint } from "../merge-patch.ts";
 import type { KeyRing } from "../sealing.ts";
 import { storable } from "../storable.ts";
+import { checkVersion, mustMove, type SubscriptionGuard } from "../subscription-guard.ts";
 import type { Database } from "./database.ts";
 import { type Endpoint, openEndpoint, sealEndpoint } from "./endpoints.ts";
 import { dropOrder, settleLane } from "./ordering.ts";
@@ -23,7 +20,7 @@ import { defined, integer, text } from "./rows.ts";
 import { subscriptionJson, toSubscription } from "./subscription-rows.ts";
 import { subscriptionTexts } from "./subscription-sql.ts";
 
-type Written = Omit<SubscriptionRecord, "status" | "statusReason" | "createdAt" | "updatedAt">;
+type Written = Omit<SubscriptionRecord, "status" | "statusReason" | "createdAt" | "updatedAt" | "version">;
 
 export function* createSubscription(
   schema: string,
@@ -80,17 +77,19 @@ export function* updateSubscription(
   id: string,
   patch: SubscriptionPatch,
   visibility: Visibility,
+  guard: SubscriptionGuard | undefined,
   newEndpointId: string,
   now: string | null,
 ): Program<SubscriptionRecord> {
   const row = yield* lockVisible(schema, id, visibility);
   const current = toSubscription(row);
   if (current.status === "deleted") throw new InvalidStateError("subscription", id, "deleted", "change");
-  const { headers, ...changes } = patch;
+  checkVersion(current, guard);
+  const bound = opensEndpoint(patch) ? (yield* currentEndpoint(schema, keys, row, now)).endpoint : undefined;
+  const { headers, ...changes } = mergedPatch(patch, current, () => bound?.headers ?? {});
   let { headerNames } = current;
   let endpoint: Endpoint | null = null;
-  if (changes.url !== undefined || headers !== undefined) {
-    const { endpoint: bound } = yield* currentEndpoint(schema, keys, row, now);
+  if (bound) {
     endpoint = {
       id: newEndpointId,
       url: changes.url ?? current.url,
@@ -117,12 +116,11 @@ export function* setSubscriptionStatus(
   status: SubscriptionStatus,
   reason: DisabledReason | undefined,
   visibility: Visibility,
+  guard: SubscriptionGuard | undefined,
   now: string | null,
 ): Program<SubscriptionRecord> {
   const current = toSubscription(yield* lockVisible(schema, id, visibility));
-  if (current.status === status) return current;
-  if (!canMove(subscriptionTransitions, current.status, status))
-    throw new InvalidStateError("subscription", id, current.status, `make ${status}`);
+  if (!mustMove(current, status, guard)) return current;
   const [written] = yield {
     text: subscriptionTexts(schema).status,
     params: [now, id, status, status === "disabled" ? (reason ?? "by_hand") : null],

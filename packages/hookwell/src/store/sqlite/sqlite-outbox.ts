@@ -37,6 +37,7 @@ import type {
 } from "../contract.ts";
 import type { Migrations } from "../migrations.ts";
 import type { OpenEndpoint, SecretRotation } from "../secret-rotation.ts";
+import type { SubscriptionGuard } from "../subscription-guard.ts";
 import { createApiKey, deleteApiKey, findApiKey, listApiKeys, touchApiKey } from "./api-keys.ts";
 import { captureProgram } from "./capture.ts";
 import { anyWorkText, checkLimit, claimRows } from "./claim.ts";
@@ -235,9 +236,12 @@ export class SqliteOutbox implements OutboxStore {
     id: string,
     patch: SubscriptionPatch,
     visibility: Visibility,
+    guard?: SubscriptionGuard,
   ): Promise<SubscriptionRecord> {
     const copy = structuredClone(patch);
-    return this.#session.join(scope, () => updateProgram(this.#session.making(), id, copy, visibility));
+    return this.#session.join(scope, () =>
+      updateProgram(this.#session.making(), id, copy, visibility, guard),
+    );
   }
 
   setSubscriptionStatus(
@@ -246,9 +250,10 @@ export class SqliteOutbox implements OutboxStore {
     status: SubscriptionStatus,
     reason: DisabledReason | undefined,
     visibility: Visibility,
+    guard?: SubscriptionGuard,
   ): Promise<SubscriptionRecord> {
     return this.#session.join(scope, () =>
-      statusProgram(id, status, reason, visibility, this.#session.now(null)),
+      statusProgram(id, status, reason, visibility, guard, this.#session.now(null)),
     );
   }
 

@@ -1,11 +1,11 @@
 import type { Row } from "../../adapters/seam.ts";
 import type { DisabledReason, SubscriptionStatus } from "../../model/states.ts";
-import type { RateLimit, SubscriptionRecord } from "../../model/subscription.ts";
+import { type RateLimit, type SubscriptionRecord, subscriptionVersion } from "../../model/subscription.ts";
 import type { Visibility } from "../contract.ts";
 import { date, optionalInteger, optionalJson, optionalName, optionalText, present, text } from "./rows.ts";
 
 export function toSubscriptionRecord(row: Row): SubscriptionRecord {
-  return present<SubscriptionRecord>({
+  const record = present<Omit<SubscriptionRecord, "version">>({
     id: text(row.id),
     projectId: text(row.project_id),
     tenantId: optionalName(row.tenant_id),
@@ -25,6 +25,7 @@ export function toSubscriptionRecord(row: Row): SubscriptionRecord {
     createdAt: date(row.created_at),
     updatedAt: date(row.updated_at),
   });
+  return { ...record, version: subscriptionVersion(record, text(row.endpoint_id)) };
 }
 
 /** Every part that is asked for must be equal. */

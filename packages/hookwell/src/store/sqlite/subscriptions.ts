@@ -1,12 +1,7 @@
 import type { Program, Row } from "../../adapters/seam.ts";
 import { DuplicateIdError, InvalidStateError, NotFoundError, StorageError } from "../../model/errors.ts";
 import { storedFilters } from "../../model/matching.ts";
-import {
-  canMove,
-  type DisabledReason,
-  type SubscriptionStatus,
-  subscriptionTransitions,
-} from "../../model/states.ts";
+import type { DisabledReason, SubscriptionStatus } from "../../model/states.ts";
 import type {
   NewSubscription,
   Subscription,
@@ -14,7 +9,9 @@ import type {
   SubscriptionRecord,
 } from "../../model/subscription.ts";
 import type { Visibility } from "../contract.ts";
+import { mergedPatch, opensEndpoint } from "../merge-patch.ts";
 import { storable } from "../storable.ts";
+import { checkVersion, mustMove, type SubscriptionGuard } from "../subscription-guard.ts";
 import { urlHost } from "../url-host.ts";
 import { type Endpoint, insertEndpoint, readEndpoint } from "./endpoints.ts";
 import type { Keys } from "./keys.ts";
@@ -159,25 +156,29 @@ export function* supersede(
 export function* updateProgram(
   making: Making,
   id: string,
-  patch: SubscriptionPatch,
+  given: SubscriptionPatch,
   visibility: Visibility,
+  guard: SubscriptionGuard | undefined,
 ): Program<SubscriptionRecord> {
   const { endpointId, now } = making;
   const row = yield* lockVisible(id, visibility);
   const record = toSubscriptionRecord(row);
   if (record.status === "deleted") throw new InvalidStateError("subscription", id, "deleted", "change");
-  const url = patch.url ?? record.url;
-  let { headerNames } = record;
+  checkVersion(record, guard);
   let version = text(row.endpoint_id);
-  if (patch.url !== undefined || patch.headers !== undefined) {
+  let patch: ReturnType<typeof mergedPatch> = {};
+  let { headerNames } = record;
+  if (opensEndpoint(given)) {
     let headers: Readonly<Record<string, string>> = {};
     yield* supersede(making, id, version, (current) => {
+      patch = mergedPatch(given, record, () => current.headers);
       headers = patch.headers === undefined ? current.headers : (patch.headers ?? {});
-      return { ...current, url, headers };
+      return { ...current, url: patch.url ?? record.url, headers };
     });
     version = endpointId;
     headerNames = Object.keys(headers);
-  }
+  } else patch = mergedPatch(given, record, () => ({}));
+  const url = patch.url ?? record.url;
   const changed = <Key extends keyof SubscriptionPatch & keyof SubscriptionRecord>(
     key: Key,
   ): SubscriptionRecord[Key] | undefined => {
@@ -224,13 +225,12 @@ export function* statusProgram(
   status: SubscriptionStatus,
   reason: DisabledReason | undefined,
   visibility: Visibility,
+  guard: SubscriptionGuard | undefined,
   now: number,
 ): Program<SubscriptionRecord> {
   const before = yield* lockVisible(id, visibility);
   const record = toSubscriptionRecord(before);
-  if (record.status === status) return record;
-  if (!canMove(subscriptionTransitions, record.status, status))
-    throw new InvalidStateError("subscription", id, record.status, `make ${status}`);
+  if (!mustMove(record, status, guard)) return record;
   const stored = status === "disabled" ? (reason ?? "by_hand") : null;
   const [row] = yield statement(statusText, status, stored, now, now, id);
   if (status === "deleted") yield statement(dropFiltersText, id);

@@ -1,4 +1,5 @@
 import { captureRules } from "./capture-rules.ts";
+import { changeRules } from "./change-rules.ts";
 import { circuitRules } from "./circuit-rules.ts";
 import { claimRules } from "./claim-rules.ts";
 import { dispatchRules } from "./dispatch-rules.ts";
@@ -39,6 +40,7 @@ const chapters: Readonly<Record<string, (rule: Rule) => void>> = {
   matching: matchingRules,
   dispatch: dispatchRules,
   management: managementRules,
+  "concurrent changes": changeRules,
   lists: listRules,
   texts: textRules,
   upkeep: upkeepRules,
