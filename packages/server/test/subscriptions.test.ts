@@ -193,7 +193,80 @@ describe.each<StoreKind>(["memory", "sqlite", "postgres"])("subscriptions over H
     expect((await act("resume")).json.status).toBe("active");
     expect((await act("disable")).json).toMatchObject({ status: "disabled", status_reason: "by_hand" });
     expect((await act("pause")).json).toMatchObject({ status: 409, code: "invalid_state" });
+    const wrong = await act("resume");
+    expect(wrong.json).toMatchObject({ status: 409, code: "invalid_state" });
+    expect(wrong.json.detail).toContain("enable it instead");
     expect((await act("enable")).json).toMatchObject({ status: "active", status_reason: null });
+    await act("pause");
+    expect((await act("enable")).json).toMatchObject({ status: 409, code: "invalid_state" });
+    expect((await act("resume")).json.status).toBe("active");
+    expect((await act("enable")).status).toBe(200);
+  });
+
+  test("an entity tag names what is there: 304 for who has it, 412 for a change of what is no more", async () => {
+    const { id } = await create();
+    const path = `/v1/subscriptions/${id}`;
+    const send = (method: string, headers: Record<string, string>, body?: object) =>
+      world.call(method, path, { headers, body });
+    const first = (await world.call("GET", path)).headers.get("etag")!;
+    expect(first).toMatch(/^"[^"]+"$/);
+    for (const known of [first, `W/${first}`, `"other", ${first}`, "*"])
+      expect(await send("GET", { "if-none-match": known })).toMatchObject({ status: 304, text: "" });
+    expect((await send("GET", { "if-none-match": '"other"' })).status).toBe(200);
+
+    const changed = await send("PATCH", { "if-match": `"other" , ${first}` }, { description: "one" });
+    expect(changed.status).toBe(200);
+    const second = changed.headers.get("etag")!;
+    expect(second).not.toBe(first);
+    expect((await world.call("GET", path)).headers.get("etag")).toBe(second);
+    for (const stale of [first, `W/${second}`, '"other"', ","]) {
+      for (const answer of [
+        await send("PATCH", { "if-match": stale }, { description: "two" }),
+        await send("DELETE", { "if-match": stale }),
+        await world.call("POST", `${path}/pause`, { headers: { "if-match": stale } }),
+      ])
+        expect(answer.json).toMatchObject({ status: 412, code: "version_conflict" });
+    }
+    for (const broken of ["nonsense", '"open', `${first} ${second}`, "*, *"])
+      expect((await send("PATCH", { "if-match": broken }, { description: "two" })).json).toMatchObject({
+        status: 400,
+        errors: [{ pointer: "/if-match" }],
+      });
+    expect(await world.ok(200, "GET", path)).toMatchObject({ description: "one", status: "active" });
+    expect((await send("PATCH", { "if-match": "*" }, { description: null })).status).toBe(200);
+    expect(
+      (await world.call("PATCH", "/v1/subscriptions/sub_none", { headers: { "if-match": "*" }, body: {} }))
+        .status,
+    ).toBe(404);
+    const third = (await world.call("GET", path)).headers.get("etag")!;
+    expect((await send("DELETE", { "if-match": third })).status).toBe(204);
+  });
+
+  test("patches of one field that cross each other both stay, without any condition", async () => {
+    const { id } = await create({ metadata: { first: "1" }, headers: { "X-First": "1" } });
+    const patch = (body: object) => world.call("PATCH", `/v1/subscriptions/${id}`, { body });
+    const answers = await Promise.all([
+      ...["a", "b", "c", "d"].map((name) => patch({ metadata: { [name]: "v" } })),
+      ...["x-a", "x-b"].map((name) => patch({ headers: { [name]: "v" } })),
+      patch({ metadata: { first: null }, headers: { "x-first": null } }),
+    ]);
+    expect(answers.map(({ status }) => status)).toEqual(answers.map(() => 200));
+    const now = await world.ok(200, "GET", `/v1/subscriptions/${id}`);
+    expect(now.metadata).toEqual({ a: "v", b: "v", c: "v", d: "v" });
+    expect([...now.header_names].sort()).toEqual(["x-a", "x-b"]);
+  });
+
+  test("what a patch merges is held to the bounds of the whole", async () => {
+    const many = (count: number, letter: string) =>
+      Object.fromEntries(Array.from({ length: count }, (_, n) => [`x-${letter}${n}`, "v"]));
+    const { id } = await create({ metadata: many(40, "a"), headers: many(30, "a") });
+    for (const body of [{ metadata: many(11, "b") }, { headers: many(3, "b") }]) {
+      const answer = await world.call("PATCH", `/v1/subscriptions/${id}`, { body });
+      expect(answer.json).toMatchObject({
+        status: 400,
+        errors: [{ pointer: `/${Object.keys(body)[0]}` }],
+      });
+    }
   });
 
   test("delete leaves a tombstone that lists only show when asked", async () => {

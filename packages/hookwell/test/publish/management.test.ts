@@ -8,6 +8,7 @@ import {
   NotFoundError,
   type SubscriptionInput,
   ValidationError,
+  VersionConflictError,
 } from "hookwell";
 import { describe, expect, test } from "vitest";
 import { z } from "zod";
@@ -150,6 +151,33 @@ describe("subscriptions later", () => {
     expect(await hooks.subscriptions.get(id)).toEqual(changed);
   });
 
+  test("merge changes inside a field, and ifVersion refuses what is based on an older record", async () => {
+    const { hooks } = made();
+    const first = await hooks.subscriptions.create({
+      url,
+      metadata: { a: "1", b: "2" },
+      headers: { "X-A": "1" },
+    });
+    const second = await hooks.subscriptions.update(
+      first.id,
+      { merge: { metadata: { a: null, c: "3" }, headers: { "x-b": "2" } } },
+      { ifVersion: first.version },
+    );
+    expect(second).toMatchObject({ metadata: { b: "2", c: "3" }, headerNames: ["X-A", "x-b"] });
+    const stale = { ifVersion: first.version };
+    for (const write of [
+      hooks.subscriptions.update(first.id, { description: "d" }, stale),
+      hooks.subscriptions.pause(first.id, stale),
+      hooks.subscriptions.delete(first.id, stale),
+    ])
+      await expect(write).rejects.toThrow(VersionConflictError);
+    for (const merge of [{ metadata: { a: 1 } }, { headers: { "x a": "1" } }, { rateLimit: { limit: 0 } }])
+      await expect(hooks.subscriptions.update(first.id, { merge: merge as never })).rejects.toThrow(
+        ValidationError,
+      );
+    await hooks.subscriptions.delete(first.id, { ifVersion: ["other", second.version] });
+  });
+
   test("pause, resume, disable, enable, delete move it, and a deleted one stays deleted", async () => {
     const { hooks } = made();
     const { id } = await hooks.subscriptions.create({ url });
@@ -160,6 +188,7 @@ describe("subscriptions later", () => {
       statusReason: "by_hand",
     });
     await expect(hooks.subscriptions.pause(id)).rejects.toThrow(InvalidStateError);
+    await expect(hooks.subscriptions.resume(id)).rejects.toThrow(/it is disabled; enable it instead/);
     expect((await hooks.subscriptions.enable(id)).status).toBe("active");
     await hooks.subscriptions.delete(id);
     await expect(hooks.subscriptions.enable(id)).rejects.toThrow(InvalidStateError);

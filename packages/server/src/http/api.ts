@@ -1,9 +1,11 @@
 import { OpenAPIHono, z } from "@hono/zod-openapi";
 import type { Context } from "hono";
 import { isHookwellError, type Logger, stringifyJson } from "hookwell";
-import { problem } from "../shapes/problem.ts";
 import { problemsOfIssues, readJson, refuseBody } from "./body.ts";
 import { type Authorize, type Caller, requireCaller } from "./caller.ts";
+import { entityTag, isKnown, versionsOf } from "./conditions.ts";
+import { answersOf, describeRoute, problemsOf, registerProblem } from "./describe.ts";
+import type { ErrorCode } from "./problem-codes.ts";
 import { apiProblem, invalidRequest, problemResponse, toProblem } from "./problems.ts";
 import { type Scope, scopeMeanings, scopes } from "./scopes.ts";
 
@@ -27,8 +29,12 @@ export interface RouteSpec<Params extends z.ZodType, Query extends z.ZodType, Bo
   readonly maxBytes?: number;
   /** Success answers by status. */
   readonly answers: Readonly<Record<number, { readonly description: string; readonly schema?: z.ZodType }>>;
-  /** Errors by status, beyond those that every route has. */
-  readonly errors?: readonly number[];
+  /** What it may answer beyond the codes that every route has (describe.ts). */
+  readonly errors?: readonly ErrorCode[];
+  /** What `params` name has an entity tag: reads answer it and may answer 304, writes take `If-Match`. */
+  readonly conditional?: true;
+  /** A body that is taken as it stands. */
+  readonly example?: z.input<Body>;
 }
 
 export interface RouteInput<Params, Query, Body> {
@@ -36,10 +42,14 @@ export interface RouteInput<Params, Query, Body> {
   readonly params: Params;
   readonly query: Query;
   readonly body: Body;
+  /** Versions that the request lets be changed; undefined = no condition. */
+  readonly ifVersion: readonly string[] | undefined;
 }
 
 export interface Answer {
   readonly status: number;
+  /** Version of what is answered, for its entity tag. */
+  readonly version?: string;
   /** Written as exact JSON; absent = no body. */
   readonly body?: unknown;
   readonly headers?: Readonly<Record<string, string>>;
@@ -56,17 +66,6 @@ type Variables = { Variables: { requestId: string } };
 
 const nothing = z.strictObject({});
 const mebibyte = 1_048_576;
-const errorDescriptions: Readonly<Record<number, string>> = {
-  400: "The request is not as described here; `errors` names each field.",
-  401: "No key, or one that is not valid.",
-  403: "The key has none of the scopes that this route needs.",
-  404: "Nothing with this id exists for the key.",
-  409: "The state of the thing does not allow this.",
-  413: "The body, or an event in it, is too large.",
-  415: "The body is not sent as JSON.",
-  500: "A fault of the server.",
-  503: "The database cannot be used now.",
-};
 
 /** Collects routes: each is checked, authorised, described, and answered with problem documents when it fails. */
 export class Api {
@@ -91,6 +90,7 @@ export class Api {
     });
     this.#hono.onError((error, c) => this.#fail(error, c));
     this.#hono.notFound((c) => this.#missing(c));
+    registerProblem(this.#hono.openAPIRegistry);
     this.#hono.openAPIRegistry.registerComponent("securitySchemes", "key", {
       type: "http",
       scheme: "bearer",
@@ -130,7 +130,7 @@ export class Api {
   ): void {
     const { authorize } = this.#options;
     const mediaTypes = spec.mediaTypes ?? ["application/json"];
-    this.#describe(spec, mediaTypes);
+    describeRoute(this.#hono.openAPIRegistry, spec, mediaTypes);
     this.#add(spec.method, spec.path, async (c) => {
       const caller = await requireCaller(c.req.raw, authorize, spec.scopes);
       const params = check(spec.params ?? nothing, c.req.param()) as z.output<Params>;
@@ -142,7 +142,9 @@ export class Api {
           await readJson(c.req.raw, spec.maxBytes ?? mebibyte, mediaTypes, spec.bodyOptional),
         );
       else if (spec.method !== "get") await refuseBody(c.req.raw);
-      return answer(await handle({ caller, params, query, body: body as z.output<Body> }));
+      const ifVersion = spec.conditional && versionsOf(c.req.header("if-match") ?? null);
+      const result = await handle({ caller, params, query, body: body as z.output<Body>, ifVersion });
+      return answer(result, spec.method === "get" ? c.req.raw : undefined);
     });
   }
 
@@ -150,7 +152,7 @@ export class Api {
   open(
     path: string,
     description: Pick<RouteSpec<z.ZodType, z.ZodType, z.ZodType>, "id" | "tag" | "summary" | "answers"> & {
-      readonly errors?: readonly number[];
+      readonly errors?: readonly ErrorCode[];
       readonly mediaType?: string;
     },
     handle: () => Promise<Response | Answer> | Response | Answer,
@@ -162,37 +164,14 @@ export class Api {
       tags: [description.tag],
       summary: description.summary,
       security: [],
-      responses: responsesOf(
-        description.answers,
-        [500, ...(description.errors ?? [])],
-        description.mediaType,
-      ),
+      responses: {
+        ...answersOf(description.answers, description.mediaType),
+        ...problemsOf(["internal", ...(description.errors ?? [])]),
+      },
     });
     this.#add("get", path, async () => {
       const result = await handle();
       return result instanceof Response ? result : answer(result);
-    });
-  }
-
-  #describe(spec: RouteSpec<z.ZodType, z.ZodType, z.ZodType>, mediaTypes: readonly string[]): void {
-    const errors = [400, 401, 403, 500, 503, ...(spec.params ? [404] : []), ...(spec.body ? [413, 415] : [])];
-    const content = spec.body
-      ? Object.fromEntries(mediaTypes.map((type) => [type, { schema: spec.body as z.ZodType }]))
-      : undefined;
-    this.#hono.openAPIRegistry.registerPath({
-      method: spec.method,
-      path: spec.path,
-      operationId: spec.id,
-      tags: [spec.tag],
-      summary: spec.summary,
-      description: `${spec.description ? `${spec.description}\n\n` : ""}Scope: ${spec.scopes.join(" or ")}.`,
-      security: [{ key: [...spec.scopes] }],
-      request: {
-        params: spec.params as z.ZodObject | undefined,
-        query: spec.query as z.ZodObject | undefined,
-        ...(content ? { body: { required: !spec.bodyOptional, content } } : {}),
-      },
-      responses: responsesOf(spec.answers, [...new Set([...errors, ...(spec.errors ?? [])])].sort()),
     });
   }
 
@@ -238,23 +217,11 @@ export class Api {
   }
 }
 
-function responsesOf(
-  answers: RouteSpec<z.ZodType, z.ZodType, z.ZodType>["answers"],
-  errors: readonly number[],
-  mediaType = "application/json",
-): Parameters<OpenAPIHono["openAPIRegistry"]["registerPath"]>[0]["responses"] {
-  const responses: ReturnType<typeof responsesOf> = {};
-  for (const [status, { description, schema }] of Object.entries(answers))
-    responses[status] = schema ? { description, content: { [mediaType]: { schema } } } : { description };
-  for (const status of errors)
-    responses[status] = {
-      description: errorDescriptions[status] ?? "Error.",
-      content: { "application/problem+json": { schema: problem } },
-    };
-  return responses;
-}
-
-function answer({ status, body, headers }: Answer): Response {
+/** `read` = the request, when it only looks. */
+function answer({ status, body, version, headers: given }: Answer, read?: Request): Response {
+  const headers = { ...given, ...(version !== undefined && { etag: entityTag(version) }) };
+  if (read && version !== undefined && isKnown(read.headers.get("if-none-match"), entityTag(version)))
+    return new Response(null, { status: 304, headers });
   if (body === undefined) return new Response(null, { status, headers });
   return new Response(stringifyJson(body), {
     status,

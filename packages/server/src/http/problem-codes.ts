@@ -25,3 +25,32 @@ export const problemCodes = {
 } as const satisfies Readonly<Record<string, { readonly status: number; readonly meaning: string }>>;
 
 export type ProblemCode = keyof typeof problemCodes;
+
+/** Status of the errors of the library that are told as they are; any other is `internal`. Their meaning is theirs. */
+export const libraryCodes = {
+  validation_failed: 400,
+  invalid_identifier: 400,
+  event_schema_failed: 400,
+  blocked_address: 400,
+  unknown_event_type: 400,
+  not_found: 404,
+  invalid_state: 409,
+  duplicate_id: 409,
+  too_many_secrets: 409,
+  event_mismatch: 409,
+  revision_conflict: 409,
+  version_conflict: 412,
+  payload_too_large: 413,
+  schema_version: 503,
+  encryption_key: 503,
+  storage: 503,
+} as const satisfies Readonly<Record<string, number>>;
+
+/** What `code` of a problem may be. */
+export type ErrorCode = ProblemCode | keyof typeof libraryCodes;
+
+export function statusOf(code: ErrorCode): number {
+  return code in problemCodes ? problemCodes[code as ProblemCode].status : libraryCodes[code as LibraryCode];
+}
+
+type LibraryCode = keyof typeof libraryCodes;

@@ -1,24 +1,13 @@
 import {
-  ConfigurationError,
-  DeliveryExistsError,
-  DuplicateIdError,
-  EncryptionKeyError,
-  EventMismatchError,
   EventSchemaError,
   type HookwellError,
-  InvalidStateError,
   isHookwellError,
-  NotFoundError,
   PayloadTooLargeError,
   type Problem,
-  RevisionConflictError,
-  SchemaVersionError,
-  StorageError,
-  TooManySecretsError,
   UnknownEventTypeError,
   ValidationError,
 } from "hookwell";
-import { type ProblemCode, problemCodes } from "./problem-codes.ts";
+import { libraryCodes, type ProblemCode, problemCodes } from "./problem-codes.ts";
 
 /** An answer of the API that is an error (RFC 9457), before it has the id of its request. */
 export class ProblemError extends Error {
@@ -61,6 +50,7 @@ const titles: Readonly<Record<number, string>> = {
   404: "Not found",
   405: "Method not allowed",
   409: "Conflict",
+  412: "Precondition failed",
   413: "Content too large",
   415: "Unsupported media type",
   500: "Internal error",
@@ -93,21 +83,7 @@ export function problemResponse(problem: ProblemError, requestId: string): Respo
   });
 }
 
-const statusByCode = new Map<new (...given: never[]) => HookwellError, number>([
-  [UnknownEventTypeError, 400],
-  [NotFoundError, 404],
-  [RevisionConflictError, 409],
-  [EventMismatchError, 409],
-  [DeliveryExistsError, 409],
-  [DuplicateIdError, 409],
-  [InvalidStateError, 409],
-  [TooManySecretsError, 409],
-  [PayloadTooLargeError, 413],
-  [SchemaVersionError, 503],
-  [EncryptionKeyError, 503],
-  [StorageError, 503],
-  [ConfigurationError, 500],
-]);
+const statuses: ReadonlyMap<string, number> = new Map(Object.entries(libraryCodes));
 
 const insideFault = "Something went wrong inside the server. Its log has the cause under the request id.";
 const notUsable =
@@ -116,13 +92,14 @@ const notUsable =
 /** The problem that an error thrown by the library, or by anything, is to the caller of the API. */
 export function toProblem(error: unknown): ProblemError {
   if (error instanceof ProblemError) return error;
-  if (!isHookwellError(error)) return apiProblem("internal", insideFault, { cause: error });
-  const status = [...statusByCode].find(([kind]) => error instanceof kind)?.[1] ?? 500;
+  const status = isHookwellError(error) ? statuses.get(error.code) : undefined;
+  if (!isHookwellError(error) || status === undefined)
+    return apiProblem("internal", insideFault, { cause: error });
   const inList = error.index === undefined ? "" : `/${error.index}`;
   const problems = problemsOf(error).map(({ pointer, message }) => ({ pointer: inList + pointer, message }));
   if (error instanceof ValidationError) return invalidRequest(problems, error.code);
   // Words of the inside name hosts, databases and roles, and may come before anybody has shown a key.
-  const detail = status < 500 ? error.message : status === 503 ? notUsable : insideFault;
+  const detail = status < 500 ? error.message : notUsable;
   return new ProblemError(status, error.code, detail, { problems, cause: error });
 }
 

@@ -87,7 +87,7 @@ export function addDeliveryRoutes(api: Api, hooks: HookwellCore): void {
         scopes: ["operate"],
         params: idParams,
         answers: { 200: { description: "As it is now.", schema: delivery } },
-        errors: [409],
+        errors: ["invalid_state"],
       },
       async ({ caller, params }) => ({
         status: 200,

@@ -45,7 +45,21 @@ export function addEventRoutes(api: Api, hooks: HookwellCore): void {
           schema: emittedOneOrMany,
         },
       },
-      errors: [409],
+      errors: [
+        "unknown_event_type",
+        "event_schema_failed",
+        "event_mismatch",
+        "revision_conflict",
+        "payload_too_large",
+      ],
+      example: {
+        id: "order-42-paid",
+        project_id: "live",
+        type: "order.paid",
+        subject: "order:42",
+        revision: 3,
+        data: { id: "42", total: 1250 },
+      },
     },
     async ({ caller, body }) => {
       if (caller.ownerId !== undefined)
@@ -111,7 +125,7 @@ export function addEventRoutes(api: Api, hooks: HookwellCore): void {
       params: idParams,
       query: oneEventQuery,
       answers: { 200: { description: "As it is now.", schema: eventDetail } },
-      errors: [409],
+      errors: ["invalid_state"],
     },
     async ({ caller, params, query }) => {
       const visibility = eventVisibility(caller, params.id, query.project_id);

@@ -36,7 +36,7 @@ export function addHealthRoutes(api: Api, hooks: HookwellCore, maxLagMs: number)
       tag,
       summary: "Database, schema and encryption key are usable",
       answers: { 200: { description: "They are.", schema: ok } },
-      errors: [503],
+      errors: ["not_ready"],
     },
     async () => {
       try {
@@ -55,7 +55,7 @@ export function addHealthRoutes(api: Api, hooks: HookwellCore, maxLagMs: number)
       tag,
       summary: "Webhooks leave in time: for alerts, not for probes",
       answers: { 200: { description: "They do.", schema: deliveryHealthShape } },
-      errors: [503],
+      errors: ["storage", "delivery_late"],
     },
     async () => {
       const health = await deliveryHealth(hooks, maxLagMs).catch((error: unknown) => {

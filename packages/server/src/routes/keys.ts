@@ -27,6 +27,7 @@ export function addKeyRoutes(api: Api, hooks: HookwellCore): void {
       scopes: ["admin"],
       body: newKey,
       answers: { 201: { description: "Made.", schema: createdKey } },
+      example: { name: "checkout service", scopes: ["emit"], project_id: "live" },
     },
     async ({ caller, body }) => {
       refuseBound(caller);

@@ -21,7 +21,8 @@ export function addSecretRoutes(api: Api, { subscriptions }: HookwellCore): void
       body: secretRotation,
       bodyOptional: true,
       answers: { 200: { description: "Rotated.", schema: rotatedSecret } },
-      errors: [409],
+      errors: ["invalid_state", "too_many_secrets"],
+      example: { overlap_seconds: 3600 },
     },
     async ({ caller, params, body }) => {
       const { secret } = await subscriptions.rotateSecret(

@@ -1,9 +1,8 @@
-import type { HookwellCore, SubscriptionChanges } from "hookwell";
+import type { HookwellCore, SubscriptionChanges, SubscriptionRecord } from "hookwell";
 import type { z } from "zod";
-import type { Api } from "../http/api.ts";
+import type { Answer, Api } from "../http/api.ts";
 import { narrowed, ownParts, visibilityOf } from "../http/caller.ts";
 import { emptyPage, pageAnswer, pageFrom, pageOf } from "../http/paging.ts";
-import { invalidRequest } from "../http/problems.ts";
 import { idParams } from "../shapes/common.ts";
 import {
   createdSubscription,
@@ -29,7 +28,14 @@ export function addSubscriptionRoutes(api: Api, hooks: HookwellCore): void {
       scopes: ["manage"],
       body: newSubscription,
       answers: { 201: { description: "Made.", schema: createdSubscription } },
-      errors: [409],
+      errors: ["blocked_address"],
+      example: {
+        project_id: "live",
+        url: "https://example.com/webhooks",
+        event_types: ["order.*"],
+        description: "Warehouse",
+        metadata: { team: "logistics" },
+      },
     },
     async ({ caller, body }) => {
       const created = await subscriptions.create({
@@ -48,7 +54,8 @@ export function addSubscriptionRoutes(api: Api, hooks: HookwellCore): void {
         maxInFlight: body.max_in_flight,
         ordering: body.ordering,
       });
-      return { status: 201, body: { ...subscriptionToJson(created), secret: created.secret } };
+      const { secret, version } = created;
+      return { status: 201, body: { ...subscriptionToJson(created), secret }, version };
     },
   );
 
@@ -88,11 +95,9 @@ export function addSubscriptionRoutes(api: Api, hooks: HookwellCore): void {
       scopes: ["read"],
       params: idParams,
       answers: { 200: { description: "The subscription.", schema: subscription } },
+      conditional: true,
     },
-    async ({ caller, params }) => ({
-      status: 200,
-      body: subscriptionToJson(await subscriptions.get(params.id, visibilityOf(caller))),
-    }),
+    async ({ caller, params }) => shown(await subscriptions.get(params.id, visibilityOf(caller))),
   );
 
   api.route(
@@ -102,20 +107,24 @@ export function addSubscriptionRoutes(api: Api, hooks: HookwellCore): void {
       id: "updateSubscription",
       tag,
       summary: "Change a subscription (merge-patch)",
-      description: "A new url or new headers hold for what is queued already; its bodies and ids stay.",
+      description:
+        "RFC 7396: what is not named stays, null removes; in metadata, headers (their names in any case) and rate_limit too. A new url or new headers hold for what is queued already; its bodies and ids stay.",
       scopes: ["manage"],
       params: idParams,
       body: subscriptionPatch,
       mediaTypes: ["application/merge-patch+json", "application/json"],
       answers: { 200: { description: "As it is now.", schema: subscription } },
-      errors: [409],
+      errors: ["invalid_state", "blocked_address"],
+      conditional: true,
+      example: { event_types: ["order.*", "refund.*"], metadata: { team: null, contact: "ops" } },
     },
-    async ({ caller, params, body }) => {
-      const visibility = visibilityOf(caller);
-      const changes = await changesOf(body, () => subscriptions.get(params.id, visibility));
-      const updated = await subscriptions.update(params.id, changes, { visibility });
-      return { status: 200, body: subscriptionToJson(updated) };
-    },
+    async ({ caller, params, body, ifVersion }) =>
+      shown(
+        await subscriptions.update(params.id, changesOf(body), {
+          visibility: visibilityOf(caller),
+          ifVersion,
+        }),
+      ),
   );
 
   api.route(
@@ -129,18 +138,25 @@ export function addSubscriptionRoutes(api: Api, hooks: HookwellCore): void {
       scopes: ["manage"],
       params: idParams,
       answers: { 204: { description: "Deleted." } },
+      conditional: true,
     },
-    async ({ caller, params }) => {
-      await subscriptions.delete(params.id, { visibility: visibilityOf(caller) });
+    async ({ caller, params, ifVersion }) => {
+      await subscriptions.delete(params.id, { visibility: visibilityOf(caller), ifVersion });
       return { status: 204 };
     },
   );
 
   const actions = {
-    pause: ["Pause a subscription", "Events queue and are not sent."],
-    resume: ["Resume a paused subscription", "What is queued is sent."],
+    pause: ["Pause a subscription", "Events queue and are not sent. A disabled one is 409."],
+    resume: [
+      "Resume a paused subscription",
+      "What is queued is sent. An active one stays as it is; a disabled one is 409: it is enabled instead.",
+    ],
     disable: ["Disable a subscription", "Events are not queued; what is pending is held."],
-    enable: ["Enable a disabled subscription", "What was held is sent."],
+    enable: [
+      "Enable a disabled subscription",
+      "What was held is sent. An active one stays as it is; a paused one is 409: it is resumed instead.",
+    ],
   } as const;
   for (const action of ["pause", "resume", "disable", "enable"] as const) {
     const [summary, description] = actions[action];
@@ -155,61 +171,38 @@ export function addSubscriptionRoutes(api: Api, hooks: HookwellCore): void {
         scopes: ["operate", "manage"],
         params: idParams,
         answers: { 200: { description: "As it is now.", schema: subscription } },
-        errors: [409],
+        errors: ["invalid_state"],
+        conditional: true,
       },
-      async ({ caller, params }) => ({
-        status: 200,
-        body: subscriptionToJson(
-          await subscriptions[action](params.id, { visibility: visibilityOf(caller) }),
-        ),
-      }),
+      async ({ caller, params, ifVersion }) =>
+        shown(await subscriptions[action](params.id, { visibility: visibilityOf(caller), ifVersion })),
     );
   }
 }
 
-type Current = {
-  metadata?: Readonly<Record<string, string>>;
-  rateLimit?: { limit: number; perSeconds: number };
-};
+function shown(record: SubscriptionRecord): Answer {
+  return { status: 200, body: subscriptionToJson(record), version: record.version };
+}
 
-/** RFC 7396 on the fields that are objects: what the patch does not name stays. */
-async function changesOf(
-  patch: z.output<typeof subscriptionPatch>,
-  current: () => Promise<Current>,
-): Promise<SubscriptionChanges> {
-  const nested = patch.metadata || patch.rate_limit ? await current() : {};
+/** RFC 7396. Objects are merged by the store, in the transaction of the change. */
+function changesOf(patch: z.output<typeof subscriptionPatch>): SubscriptionChanges {
   return {
     url: patch.url,
     eventTypes: patch.event_types === null ? [] : patch.event_types,
     fields: patch.fields,
-    headers: patch.headers,
+    ...(patch.headers === null && { headers: null }),
     description: patch.description,
-    metadata: patch.metadata ? merged(nested.metadata, patch.metadata) : patch.metadata,
+    ...(patch.metadata === null && { metadata: null }),
     externalId: patch.external_id,
-    rateLimit: patch.rate_limit ? mergedRate(nested.rateLimit, patch.rate_limit) : patch.rate_limit,
+    ...(patch.rate_limit === null && { rateLimit: null }),
     maxInFlight: patch.max_in_flight,
     ordering: patch.ordering === null ? "none" : patch.ordering,
+    merge: {
+      ...(patch.metadata && { metadata: patch.metadata }),
+      ...(patch.headers && { headers: patch.headers }),
+      ...(patch.rate_limit && {
+        rateLimit: { limit: patch.rate_limit.limit, perSeconds: patch.rate_limit.per_seconds },
+      }),
+    },
   };
-}
-
-function merged(
-  current: Readonly<Record<string, string>> = {},
-  patch: Readonly<Record<string, string | null>>,
-): Readonly<Record<string, string>> {
-  const entries = new Map(Object.entries(current));
-  for (const [name, value] of Object.entries(patch))
-    if (value === null) entries.delete(name);
-    else entries.set(name, value);
-  return Object.fromEntries(entries);
-}
-
-function mergedRate(
-  current: { limit: number; perSeconds: number } | undefined,
-  patch: { limit?: number; per_seconds?: number },
-): { limit: number; perSeconds: number } {
-  const limit = patch.limit ?? current?.limit;
-  const perSeconds = patch.per_seconds ?? current?.perSeconds;
-  if (limit !== undefined && perSeconds !== undefined) return { limit, perSeconds };
-  const missing = limit === undefined ? "limit" : "per_seconds";
-  throw invalidRequest([{ pointer: `/rate_limit/${missing}`, message: "is missing" }]);
 }

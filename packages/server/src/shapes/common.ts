@@ -42,8 +42,6 @@ export const moment = timestamp
 /** A moment in an answer: UTC with milliseconds. */
 export const answeredTime = z.iso.datetime({ offset: true });
 
-export const stringMap = z.record(z.string().min(1).max(255), text(1024));
-
 /** Any JSON. Integers beyond 2^53 keep their digits. */
 export const anyJson = z
   .unknown()

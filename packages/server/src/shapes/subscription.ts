@@ -1,6 +1,6 @@
 import { z } from "@hono/zod-openapi";
 import { pageQuery } from "../http/paging.ts";
-import { answeredTime, name, stringMap, text } from "./common.ts";
+import { answeredTime, name, text } from "./common.ts";
 
 export { subscriptionToJson } from "hookwell/environment";
 
@@ -14,9 +14,17 @@ const fields = z
   .array(z.string().min(1).max(255))
   .max(100)
   .openapi({ description: "Fields of the data to send; absent = the default set of each type." });
-const headers = z
-  .record(z.string().max(255), z.string().max(8192))
-  .openapi({ description: "Sent with every webhook. Values are stored sealed and never shown." });
+const headerName = z.string().max(128);
+const headerValue = z.string().max(4096);
+const headers = z.record(headerName, headerValue).openapi({
+  maxProperties: 32,
+  description: "Sent with every webhook; 8 KiB together. Values are stored sealed and never shown.",
+});
+const metadataName = z.string().min(1).max(100);
+const metadata = z.record(metadataName, text(1000)).openapi({
+  maxProperties: 50,
+  description: "Your own texts about it.",
+});
 const rateLimit = z
   .strictObject({ limit: z.int().min(1).max(1_000_000), per_seconds: z.int().min(1).max(86_400) })
   .openapi({
@@ -38,8 +46,8 @@ export const newSubscription = z
     event_types: eventTypes.optional(),
     fields: fields.optional(),
     headers: headers.optional(),
-    description: text(1024).optional(),
-    metadata: stringMap.optional(),
+    description: text(1000).optional(),
+    metadata: metadata.optional(),
     external_id: externalId.optional(),
     secret: z.string().max(1024).optional().openapi({
       description: "`whsec_` and base64 of 24 to 64 bytes, or plain text. Absent = made for you.",
@@ -55,13 +63,14 @@ export const subscriptionPatch = z
     url: url.optional(),
     event_types: eventTypes.nullable().optional(),
     fields: fields.nullable().optional(),
-    headers: headers
+    headers: z
+      .record(headerName, headerValue.nullable())
       .nullable()
       .optional()
-      .openapi({ description: "Replaced as a whole: the values are sealed and cannot be merged." }),
-    description: text(1024).nullable().optional(),
+      .openapi({ description: "Merged, names in any case; null removes one, or all." }),
+    description: text(1000).nullable().optional(),
     metadata: z
-      .record(z.string().min(1).max(255), text(1024).nullable())
+      .record(metadataName, text(1000).nullable())
       .nullable()
       .optional()
       .openapi({ description: "Merged; null removes one entry, or all." }),
