@@ -55,14 +55,19 @@ export function secretRules(rule: Rule): void {
     },
   );
 
-  rule("url, headers and everything else of a subscription stay through a rotation", async (t) => {
-    const id = await begin(t);
-    const before = await t.store.getSubscription("sub_a", {});
-    const at = t.step(second);
-    same(await rotate(t, "s2"), { ...before, updatedAt: at });
-    same(await t.store.getSubscription("sub_a", {}), { ...before, updatedAt: at });
-    like(await t.store.get(id), { url: before!.url, headers: { "x-one": "1" } });
-  });
+  rule(
+    "a rotation changes the version of a subscription, and url, headers and everything else stay",
+    async (t) => {
+      const id = await begin(t);
+      const before = await t.store.getSubscription("sub_a", {});
+      const at = t.step(second);
+      const after = await rotate(t, "s2");
+      equal(after.version === before?.version, false);
+      same(after, { ...before, updatedAt: at, version: after.version });
+      same(await t.store.getSubscription("sub_a", {}), after);
+      like(await t.store.get(id), { url: before!.url, headers: { "x-one": "1" } });
+    },
+  );
 
   rule(
     "field-faults H3, F8: a rotation survives a new url and new headers, with the end that it had",
