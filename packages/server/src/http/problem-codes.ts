@@ -33,6 +33,7 @@ export const libraryCodes = {
   event_schema_failed: 400,
   blocked_address: 400,
   unknown_event_type: 400,
+  no_example: 400,
   not_found: 404,
   invalid_state: 409,
   duplicate_id: 409,
@@ -44,6 +45,7 @@ export const libraryCodes = {
   schema_version: 503,
   encryption_key: 503,
   storage: 503,
+  send_aborted: 503,
 } as const satisfies Readonly<Record<string, number>>;
 
 /** What `code` of a problem may be. */

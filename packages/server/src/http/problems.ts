@@ -99,7 +99,7 @@ export function toProblem(error: unknown): ProblemError {
   const problems = problemsOf(error).map(({ pointer, message }) => ({ pointer: inList + pointer, message }));
   if (error instanceof ValidationError) return invalidRequest(problems, error.code);
   // Words of the inside name hosts, databases and roles, and may come before anybody has shown a key.
-  const detail = status < 500 ? error.message : notUsable;
+  const detail = status < 500 || error.code === "send_aborted" ? error.message : notUsable;
   return new ProblemError(status, error.code, detail, { problems, cause: error });
 }
 

@@ -21,7 +21,8 @@ export function addTestSendRoute(api: Api, { subscriptions }: HookwellCore): voi
       body: testSendRequest,
       bodyOptional: true,
       answers: { 200: { description: "The attempt, successful or not.", schema: testSend } },
-      errors: [409],
+      errors: ["invalid_state", "unknown_event_type", "no_example", "send_aborted"],
+      example: { event_type: "order.paid" },
     },
     async ({ caller, params, body }) => {
       const sent = await subscriptions.test(params.id, {
