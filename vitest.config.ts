@@ -26,11 +26,13 @@ export default defineConfig({
     exclude: ["**/node_modules/**", ...(long ? [] : ["apps/appointments/test/crash/**"])],
     globalSetup: ["./packages/hookwell/test/support/postgres-server.ts"],
     execArgv: ["--conditions=@hookwell/source"],
-    testTimeout: 60_000,
-    hookTimeout: 60_000,
+    // Only what hangs runs into these: on a machine with other work, an honest second can take a minute.
+    testTimeout: 180_000,
+    hookTimeout: 180_000,
     pool: "forks",
     sequence: { sequencer: LongestFirst },
-    maxWorkers: 2,
+    // One more than the two cores of CI: a third of what the slower files do is waiting for a browser or a child.
+    maxWorkers: 3,
     reporters: process.env.CI
       ? ["default", ["json", { outputFile: `node_modules/.vitest-report${long ? "-long" : ""}.json` }]]
       : ["default"],

@@ -3,7 +3,12 @@ import type { EventRecord, RetryPolicyInput, Sender } from "hookwell";
 import { postgresStore } from "hookwell/postgres";
 import { sqliteStore } from "hookwell/sqlite";
 import pg from "pg";
-import { freshPostgres, freshSqlite } from "../../../../packages/hookwell/test/support/databases.ts";
+import {
+  freshPostgres,
+  freshSqlite,
+  migrated,
+  type Template,
+} from "../../../../packages/hookwell/test/support/databases.ts";
 import { migrateApp } from "../../src/database/migrations.ts";
 import { type DatabaseLocation, openDatabase } from "../../src/database/open.ts";
 import type { AppDatabase } from "../../src/database/schema.ts";
@@ -77,9 +82,20 @@ export interface World extends AsyncDisposable {
 
 export type UserClient = Client & { readonly id: string; readonly email: string; readonly key: string };
 
+/** Hookwell's tables and the application's. */
+const migratedApp: Template = {
+  name: "appointments",
+  async fill(url) {
+    await migrated.fill(url);
+    const opened = openDatabase({ dialect: "postgres", url });
+    await migrateApp(opened.db);
+    await opened.close();
+  },
+};
+
 export async function openWorld(dialect: TestDialect, options: WorldOptions = {}): Promise<World> {
   const apiKey = `test_${randomBytes(16).toString("hex")}`;
-  const place = await freshPlace(dialect);
+  const place = await freshPlace(dialect, options.populate === undefined);
   const log: string[] = [];
   const note = (line: string): void => {
     log.push(line);
@@ -214,7 +230,8 @@ const mendCommitStatements = {
   postgres: ["DROP TRIGGER no_commit ON hookwell.event", "DROP FUNCTION no_commit()"],
 };
 
-async function freshPlace(dialect: TestDialect) {
+/** `asNow`: with the tables of this version. */
+async function freshPlace(dialect: TestDialect, asNow: boolean) {
   const files = freshSqlite();
   const directory = files.path.slice(0, files.path.lastIndexOf("/"));
   if (dialect === "sqlite") {
@@ -233,7 +250,7 @@ async function freshPlace(dialect: TestDialect) {
       drop: async () => files.drop(),
     };
   }
-  const { url, drop } = await freshPostgres();
+  const { url, drop } = await freshPostgres(asNow ? migratedApp : undefined);
   const pool = new pg.Pool({ connectionString: url, max: 2 });
   const pools = [pool];
   const location: DatabaseLocation = { dialect, url };

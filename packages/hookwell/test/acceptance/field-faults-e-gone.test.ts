@@ -5,7 +5,7 @@ import { answers, startReceiver } from "hookwell/testing";
 import pg from "pg";
 import { describe, expect, test } from "vitest";
 import { loopback } from "../send/deliveries.ts";
-import { freshPostgres, freshSqlite } from "../support/databases.ts";
+import { freshPostgres, freshSqlite, migrated } from "../support/databases.ts";
 
 const quiet = { info() {}, warn() {}, error() {} };
 
@@ -21,7 +21,7 @@ const stores: Readonly<Record<string, () => Promise<Opened>>> = {
     return { store: sqliteStore({ path, migrate: true, logger: quiet }), drop };
   },
   async PostgreSQL() {
-    const { url, drop } = await freshPostgres();
+    const { url, drop } = await freshPostgres(migrated);
     const pool = new pg.Pool({ connectionString: url });
     const store = postgresStore({ pool, encryptionKeys: `k1:${generateKey()}`, migrate: true });
     return { store, drop: () => pool.end().then(drop) };

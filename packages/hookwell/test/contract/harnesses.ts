@@ -8,7 +8,7 @@ import type { OutboxStore } from "../../src/store/contract.ts";
 import { MemoryOutbox, memoryTx } from "../../src/store/memory/index.ts";
 import { postgresStore } from "../../src/store/postgres/index.ts";
 import { generateKey, sqliteStore } from "../../src/store/sqlite/index.ts";
-import { freshPostgres, freshSqlite } from "../support/databases.ts";
+import { freshPostgres, freshSqlite, migrated } from "../support/databases.ts";
 
 export const memoryHarness: StoreHarness = {
   async make({ now, idFunc }) {
@@ -60,7 +60,7 @@ export class PostgresHarness implements StoreHarness {
   #pool: pg.Pool | undefined;
 
   async start(): Promise<void> {
-    this.#database = await freshPostgres();
+    this.#database = await freshPostgres(migrated);
     this.#pool = new pg.Pool({ connectionString: this.#database.url, max: 20 });
   }
 

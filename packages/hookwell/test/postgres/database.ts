@@ -7,7 +7,7 @@ import type { NewSubscription } from "../../src/model/subscription.ts";
 import type { Scope } from "../../src/store/contract.ts";
 import { type PostgresOptions, type PostgresOutbox, postgresStore } from "../../src/store/postgres/index.ts";
 import { generateKey } from "../../src/store/sealing.ts";
-import { freshPostgres } from "../support/databases.ts";
+import { freshPostgres, migrated } from "../support/databases.ts";
 
 /** A database of its own, and stores over it, each with its own pool: one for each process of a deployment. */
 export class TestDatabase {
@@ -22,8 +22,9 @@ export class TestDatabase {
     this.#drop = drop;
   }
 
-  static async make(): Promise<TestDatabase> {
-    const { url, drop } = await freshPostgres();
+  /** `empty`: nothing is migrated yet. */
+  static async make({ empty = false } = {}): Promise<TestDatabase> {
+    const { url, drop } = await freshPostgres(empty ? undefined : migrated);
     return new TestDatabase(url, drop);
   }
 

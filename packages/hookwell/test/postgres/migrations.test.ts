@@ -11,7 +11,7 @@ import { dispatchAll, emitted, eventInput, own, subscriptionInput, TestDatabase 
 let database: TestDatabase;
 let pool: pg.Pool;
 beforeEach(async () => {
-  database = await TestDatabase.make();
+  database = await TestDatabase.make({ empty: true });
   pool = database.pool();
 });
 afterEach(() => database.drop());

@@ -3,12 +3,12 @@ import { pgTx } from "hookwell/pg";
 import { postgresStore } from "hookwell/postgres";
 import { Kysely, PostgresDialect } from "kysely";
 import pg from "pg";
-import { freshPostgres } from "../support/databases.ts";
+import { freshPostgres, migrated } from "../support/databases.ts";
 import { createTable, encryptionKeys, events, type HostKind, insertAccount, quiet } from "./host.ts";
 import { kyselyParts } from "./kysely-host.ts";
 
 async function postgres(): Promise<{ pool: pg.Pool; store: OutboxStore; close: () => Promise<void> }> {
-  const { url, drop } = await freshPostgres();
+  const { url, drop } = await freshPostgres(migrated);
   const pool = new pg.Pool({ connectionString: url, max: 12 });
   // A client that is in use tells its loss by an event too, besides the error of its query.
   pool.on("connect", (client) => client.on("error", () => {}));

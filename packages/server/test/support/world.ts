@@ -8,7 +8,7 @@ import {
   parseJson,
 } from "hookwell";
 import pg from "pg";
-import { freshPostgres, freshSqlite } from "../../../hookwell/test/support/databases.ts";
+import { freshPostgres, freshSqlite, migrated } from "../../../hookwell/test/support/databases.ts";
 import { firstAdminKey, type HandlerOptions, hookwellHandler, listen } from "../../src/index.ts";
 import { Described } from "./described.ts";
 
@@ -175,7 +175,7 @@ async function openStore(
     return { store: sqliteStore({ path, migrate: true, now: clock.read }), drop: async () => drop() };
   }
   const { postgresStore } = await import("hookwell/postgres");
-  const { url, drop } = await freshPostgres();
+  const { url, drop } = await freshPostgres(migrated);
   const pool = new pg.Pool({ connectionString: url, max: 4 });
   const encryptionKeys = `k1:${Buffer.alloc(32, 7).toString("base64")}`;
   const store = postgresStore({ pool, migrate: true, now: clock.read, encryptionKeys });
