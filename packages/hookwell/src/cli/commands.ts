@@ -10,6 +10,7 @@ import { keysDelete } from "./keys-delete.ts";
 import { keysGenerate } from "./keys-generate.ts";
 import { listen } from "./listen.ts";
 import { migrate } from "./migrate.ts";
+import { prune } from "./prune.ts";
 import { retry } from "./retry.ts";
 import { serve } from "./serve.ts";
 import { subscriptions } from "./subscriptions.ts";
@@ -22,6 +23,7 @@ import {
   subscriptionsPause,
   subscriptionsResume,
 } from "./subscriptions-status.ts";
+import { subscriptionsTest } from "./subscriptions-test.ts";
 import { subscriptionsUpdate } from "./subscriptions-update.ts";
 import { worker } from "./worker.ts";
 
@@ -45,8 +47,10 @@ export const commandGroups: readonly CommandGroup[] = [
       subscriptionsDisable,
       subscriptionsEnable,
       subscriptionsRotateSecret,
+      subscriptionsTest,
       subscriptionsDelete,
     ],
   },
   { title: "Keys", commands: [keys, keysCreate, keysDelete, keysGenerate] },
+  { title: "Upkeep", commands: [prune] },
 ];

@@ -15,6 +15,7 @@ export {
   keyToJson,
   pageToJson,
   subscriptionToJson,
+  testSendToJson,
 } from "../publish/api-json.ts";
 export { keysOfFile } from "../store/key-file.ts";
 export { type DeliveryHealth, deliveryHealth } from "./delivery-health.ts";

@@ -38,7 +38,7 @@ export const subscriptions: Command = {
     ],
     options,
     notes: [
-      "Other commands begin with the same word: hookwell subscriptions create, update, pause, resume, disable, enable, rotate-secret, delete. Signing secrets are shown when they are made and never again.",
+      "Other commands begin with the same word: hookwell subscriptions create, update, pause, resume, disable, enable, rotate-secret, test, delete. Signing secrets are shown when they are made and never again.",
       "States: active; paused (queues, does not send); disabled by hand, as failing or as gone (queues nothing new); deleted.",
     ],
   }),

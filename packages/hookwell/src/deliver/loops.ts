@@ -1,6 +1,6 @@
 import type { OutboxStore, RetentionPolicy } from "../store/contract.ts";
 import { DeliveryLoop, type DeliveryLoopConfig } from "./delivery-loop.ts";
-import { reportFailed } from "./failure-hook.ts";
+import { maintainOnce } from "./maintenance.ts";
 import { Pacer } from "./pacer.ts";
 import { StoreHealth } from "./store-health.ts";
 
@@ -132,7 +132,7 @@ export class Loops {
   }
 
   async #maintain(): Promise<void> {
-    const { store, retention, clock, virtualTime, timers, random, observe } = this.#config;
+    const { timers, random, observe } = this.#config;
     const health = new StoreHealth("maintenance", observe, random);
     // Replicas that start together must not prune together.
     let pause = random() * maintenanceMs;
@@ -141,13 +141,8 @@ export class Loops {
       if (this.#stopped.signal.aborted) return;
       this.#maintenance = new AbortController();
       try {
-        const done = await store.maintain(retention, maintenanceBatch, virtualTime ? clock() : null);
+        const done = await maintainOnce(this.#config, maintenanceBatch);
         health.reached();
-        if (done.cancelled > 0) observe("cancelled", { deliveries: done.cancelled });
-        if (done.prunedDeliveries > 0 || done.prunedEvents > 0)
-          observe("pruned", { deliveries: done.prunedDeliveries, events: done.prunedEvents });
-        for (const delivery of done.failed)
-          reportFailed({ lastError: "subscription disabled", ...delivery }, "held_too_long", this.#config);
         // Rows in a worker's hands were left alone, and may be given back any moment: another look soon.
         const again = done.more ? moreMs : done.cancelled > 0 ? cancelledMs : maintenanceMs;
         pause = again * (0.8 + 0.4 * random());

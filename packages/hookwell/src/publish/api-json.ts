@@ -3,6 +3,7 @@ import type { EventOutcome, EventRecord } from "../model/event.ts";
 import { parseJson } from "../model/json.ts";
 import type { SubscriptionRecord } from "../model/subscription.ts";
 import type { ApiKeyRecord, PageOf, PagePosition } from "../store/contract.ts";
+import type { TestSend } from "./surface.ts";
 
 /*
  * How records look in JSON: snake_case, null for what is absent, times in UTC with milliseconds. The REST API and the
@@ -104,6 +105,10 @@ export function attemptToJson(record: AttemptRecord) {
     error: record.error ?? null,
     response_excerpt: record.excerpt ?? null,
   };
+}
+
+export function testSendToJson(sent: TestSend) {
+  return { event_id: sent.eventId, event_type: sent.eventType, attempt: attemptToJson(sent.attempt) };
 }
 
 export function keyToJson(record: ApiKeyRecord) {

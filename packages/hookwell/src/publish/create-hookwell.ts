@@ -86,6 +86,8 @@ export function createHookwell<
     ready: () => store.open({ withKeys: true }),
     start: (startOptions) => engine.start(startOptions),
     drain: (drainOptions) => engine.drain(drainOptions),
+    retention: engine.retention,
+    maintain: (maintainOptions) => engine.maintain(maintainOptions),
     close: () => engine.close(),
   };
   const surface = {

@@ -1,5 +1,6 @@
 import { drain } from "../deliver/drain.ts";
 import { Loops, type LoopsConfig } from "../deliver/loops.ts";
+import { maintainOnce } from "../deliver/maintenance.ts";
 import { dayLongRetryPolicy } from "../deliver/retry-policy.ts";
 import { StoreHealth } from "../deliver/store-health.ts";
 import { Dispatcher } from "../dispatch/dispatcher.ts";
@@ -14,11 +15,12 @@ import { systemTimers } from "../model/timers.ts";
 import { HttpSender } from "../send/http-sender.ts";
 import type { Sender } from "../send/sender.ts";
 import type { OutboxStore, RetentionPolicy } from "../store/contract.ts";
+import { checkWhole } from "./checks.ts";
 import type { AnyAdapter } from "./hookwell.ts";
 import type { HookwellOptions, LaneOptions } from "./options.ts";
 import type { TenantMode } from "./prepare-event.ts";
 import { StartedRun } from "./run.ts";
-import type { DrainResult, Retention, Run, StartOptions } from "./surface.ts";
+import type { DrainResult, Retention, Run, StartOptions, UpkeepResult } from "./surface.ts";
 
 const dayMs = 86_400_000;
 const defaultRetention: RetentionPolicy = {
@@ -88,6 +90,20 @@ export class Engine {
   async drain(options: { readonly deadlineMs: number; readonly max?: number }): Promise<DrainResult> {
     await this.#store.open({ withKeys: true });
     return drain({ ...this.#deliveryConfig(), dispatcher: this.#dispatcher() }, options);
+  }
+
+  /** Undefined = nothing is pruned. */
+  get retention(): RetentionPolicy | undefined {
+    return retentionPolicy(this.#parts.options.retention) ?? undefined;
+  }
+
+  async maintain({ limit = 1_000 }: { readonly limit?: number } = {}): Promise<UpkeepResult> {
+    checkWhole(limit, "limit", 1, 10_000);
+    const { clock, observe, options } = this.#parts;
+    const virtualTime = options.clock !== undefined;
+    const retention = this.retention ?? null;
+    const done = await maintainOnce({ store: this.#store, retention, clock, virtualTime, observe }, limit);
+    return { ...done, failed: done.failed.length };
   }
 
   async close(): Promise<void> {

@@ -212,6 +212,18 @@ export interface StartOptions {
   readonly failureHook?: FailureHook;
 }
 
+/** What one batch of upkeep did. */
+export interface UpkeepResult {
+  /** Pending deliveries of deleted and gone subscriptions that were cancelled. */
+  readonly cancelled: number;
+  /** Deliveries that failed because their subscription stayed disabled. */
+  readonly failed: number;
+  readonly prunedDeliveries: number;
+  readonly prunedEvents: number;
+  /** A batch was full: there is more to do. */
+  readonly more: boolean;
+}
+
 /** How one event type appears in the catalogue (`GET /v1/catalogue`). */
 export interface CatalogueEntry {
   readonly type: string;
@@ -250,6 +262,14 @@ export interface HookwellCore<Tx = unknown> {
   ready(): Promise<void>;
   start(options?: StartOptions): Run;
   drain(options: { readonly deadlineMs: number; readonly max?: number }): Promise<DrainResult>;
+  /** How long things are kept; undefined = nothing is pruned. */
+  readonly retention: RetentionPolicy | undefined;
+  /**
+   * One batch of the upkeep that a started worker does each minute: cancels what waits for deleted subscriptions, fails
+   * what disabled ones have held too long, and deletes what is older than its retention. `limit` bounds the rows of each
+   * kind, 1 to 10,000, default 1,000. Call it again while `more`.
+   */
+  maintain(options?: { readonly limit?: number }): Promise<UpkeepResult>;
   /** Stops what runs and closes the store (not a pool that was passed in). */
   close(): Promise<void>;
 }

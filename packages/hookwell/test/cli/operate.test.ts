@@ -26,9 +26,9 @@ async function json(line: string, ...more: string[]) {
   return JSON.parse(stdout);
 }
 
-function instance() {
+function instance(options: { readonly now?: () => Date } = {}) {
   const hooks = createHookwell({
-    store: sqliteStore({ path }),
+    store: sqliteStore({ path, ...options }),
     network: { allow: ["127.0.0.0/8"], http: true },
     retry: [],
     logger: { info() {}, warn() {}, error() {} },
@@ -286,6 +286,48 @@ describe("commands on a SQLite database", () => {
     expect(shown.stderr).toContain("once");
     expect((await hookwell(`subscriptions rotate-secret ${made.id} --overlap 40d`)).code).toBe(2);
     expect((await hookwell("subscriptions rotate-secret sub_x")).code).toBe(1);
+  });
+
+  test("test sends one example and says how it went: exit 1 when it was not accepted", async () => {
+    const [{ id }] = (await json("subscriptions --url-host", `127.0.0.1:${receiver.port}`)).items;
+    status = 204;
+    expect(await json(`subscriptions test ${id} --dev`)).toMatchObject({
+      event_type: "hookwell.test",
+      attempt: { status_code: 204, error_code: null },
+    });
+    status = 401;
+    const refused = await hookwell(`subscriptions test ${id} --dev`);
+    expect(refused.code).toBe(1);
+    expect(refused.stdout).toMatch(/^result\s+http_401$/m);
+    const blocked = await hookwell(`subscriptions test ${id}`);
+    expect(blocked.code).toBe(1);
+    expect(blocked.stdout).toMatch(/^result\s+blocked_address$/m);
+  });
+
+  test("prune deletes what is old enough, in batches, and leaves the rest; --dry-run only says what that is", async () => {
+    const monthsAgo = new Date(Date.now() - 100 * 86_400_000);
+    await using then = instance({ now: () => monthsAgo });
+    const old = Array.from({ length: 25 }, (_, n) => ({ type: "long.ago", projectId: "old", data: n }));
+    await then.emitManyUnknown(old, { tx: "own" });
+    await then.drain({ deadlineMs: 10_000 });
+    const before = (await json("events --all")).items;
+    const dry = await json("prune --dry-run");
+    expect(Date.now() - Date.parse(dry.before.events)).toBeGreaterThan(29.9 * 86_400_000);
+    expect((await hookwell("prune", { ask: async () => "" })).code).toBe(1);
+    expect((await json("events --all")).items).toEqual(before);
+    const drawn: string[] = [];
+    const pruned = await hookwell("prune --batch 10 --json", { redraw: (text) => void drawn.push(text) });
+    expect(JSON.parse(pruned.stdout)).toEqual({
+      pruned_deliveries: 0,
+      pruned_events: 25,
+      cancelled: 0,
+      failed: 0,
+    });
+    expect(drawn[0]).toContain("rows dealt with");
+    expect(drawn.at(-1)).toBe("");
+    expect((await json("events --all")).items).toEqual(before.slice(0, -25));
+    const interrupted = await hookwell("prune", { stopped: AbortSignal.abort() });
+    expect(interrupted).toMatchObject({ code: 130, stdout: "" });
   });
 
   test("a secret of one's own comes from a file or standard input, and is not printed", async () => {

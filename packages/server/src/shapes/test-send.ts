@@ -1,8 +1,8 @@
 import { z } from "@hono/zod-openapi";
-import type { TestSend } from "hookwell";
-import { attemptToJson } from "hookwell/environment";
 import { eventType } from "./common.ts";
 import { attempt } from "./delivery.ts";
+
+export { testSendToJson } from "hookwell/environment";
 
 export const testSendRequest = z
   .strictObject({
@@ -21,7 +21,3 @@ export const testSend = z
     attempt,
   })
   .openapi("TestSend");
-
-export function testSendToJson(sent: TestSend): z.input<typeof testSend> {
-  return { event_id: sent.eventId, event_type: sent.eventType, attempt: attemptToJson(sent.attempt) };
-}

@@ -7,7 +7,7 @@ export class StoppedError extends Error {
 
 /** Thrown between the steps of a long work, never in the middle of one. @throws StoppedError after Ctrl-C */
 export function throwIfStopped({ stopped }: Terminal): void {
-  if (stopped?.aborted) throw new StoppedError("interrupted");
+  if (stopped?.aborted) throw new StoppedError("interrupted.");
 }
 
 /** Waits, or less long when the work is broken off. */
