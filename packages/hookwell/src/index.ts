@@ -81,3 +81,4 @@ export type {
   Visibility,
 } from "./store/contract.ts";
 export { MemoryOutbox, type MemoryTransaction, memoryTx } from "./store/memory/index.ts";
+export type { RequestBegin, RequestBegun, RequestName, RequestStore } from "./store/request-contract.ts";

@@ -49,6 +49,7 @@ export function apiOf(hooks: HookwellCore, options: HandlerOptions = {}): Api {
     basePath,
     authorize: options.authorize ?? authorizeByKey(hooks),
     logger: hooks.logger,
+    requests: hooks.store,
     requestId: options.requestId ?? randomUUID,
   });
   addSubscriptionRoutes(api, hooks);

@@ -4,6 +4,8 @@
  * the environment this way.
  */
 
+export { repeatableIds } from "../model/ids.ts";
+export { canonicalJson } from "../model/json.ts";
 export { readSettings, type Setting, type Settings, settings } from "../model/settings.ts";
 export {
   attemptToJson,

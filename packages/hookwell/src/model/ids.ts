@@ -36,6 +36,14 @@ export function idFunc(prefix: IdPrefix, clock: Clock, random: RandomBytes): IdF
   };
 }
 
+/** Ids that come out the same each time: the n-th one follows from the seed and the moment. */
+export function repeatableIds(prefix: IdPrefix, at: Date, seed: string): IdFunc {
+  let made = 0;
+  const bytes: RandomBytes = () =>
+    new Uint8Array(createHash("sha256").update(`${made++}\u001f${seed}`, "utf8").digest().subarray(0, 16));
+  return idFunc(prefix, () => at, bytes);
+}
+
 /** The id of the delivery of one event to one subscription: the same wherever and whenever it is made. */
 export function deliveryId(eventId: string, subscriptionId: string): string {
   const digest = createHash("sha256").update(`${eventId}\u001f${subscriptionId}`, "utf8").digest("hex");

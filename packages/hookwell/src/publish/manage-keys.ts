@@ -63,9 +63,9 @@ export function manageKeys(parts: {
       await touch(record, now);
       return record;
     },
-    list: async (page) => store.listApiKeys(checkedPage(page)),
-    async delete(id) {
-      if (!(await store.deleteApiKey(id))) throw new NotFoundError("key", id);
+    list: async (page) => store.listApiKeys(checkedPage(page), page?.projectId),
+    async delete(id, { projectId } = {}) {
+      if (!(await store.deleteApiKey(id, projectId))) throw new NotFoundError("key", id);
     },
   };
 }

@@ -191,8 +191,10 @@ export interface ApiKeys {
   }): Promise<ApiKeyRecord & { readonly key: string }>;
   /** The record of a key that exists and has not expired. */
   authenticate(key: string): Promise<ApiKeyRecord | undefined>;
-  list(page?: Partial<Page>): Promise<PageOf<ApiKeyRecord>>;
-  delete(id: string): Promise<void>;
+  /** Of one project, or all. */
+  list(page?: Partial<Page> & { readonly projectId?: string }): Promise<PageOf<ApiKeyRecord>>;
+  /** @throws NotFoundError also for one of another project than `visibility` says */
+  delete(id: string, visibility?: Pick<Visibility, "projectId">): Promise<void>;
 }
 
 export type { DrainResult } from "../deliver/drain.ts";

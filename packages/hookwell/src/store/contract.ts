@@ -10,6 +10,7 @@ import type {
   SubscriptionPatch,
   SubscriptionRecord,
 } from "../model/subscription.ts";
+import type { RequestStore } from "./request-contract.ts";
 import type { SecretStore } from "./secret-rotation.ts";
 import type { SubscriptionGuard } from "./subscription-guard.ts";
 
@@ -209,7 +210,7 @@ export interface MaintenanceResult {
  * Everything Hookwell asks of a database. Memory, SQLite and PostgreSQL give the same results for the same
  * sequence of calls (src/testing/contract). Times are whole milliseconds. Returned objects are copies.
  */
-export interface OutboxStore extends ReferenceStore, SecretStore {
+export interface OutboxStore extends ReferenceStore, SecretStore, RequestStore {
   readonly dialect: "memory" | "sqlite" | "postgres";
 
   // --- opening and closing -------------------------------------------------
@@ -319,8 +320,10 @@ export interface OutboxStore extends ReferenceStore, SecretStore {
   createApiKey(key: ApiKeyRecord & { readonly hash: string }): Promise<void>;
   findApiKey(hash: string): Promise<ApiKeyRecord | undefined>;
   touchApiKey(id: string, at: Date): Promise<void>;
-  listApiKeys(page: Page): Promise<PageOf<ApiKeyRecord>>;
-  deleteApiKey(id: string): Promise<boolean>;
+  /** Of one project, or all. */
+  listApiKeys(page: Page, projectId?: string): Promise<PageOf<ApiKeyRecord>>;
+  /** False when there is none with this id, or it is another project's than the given one. */
+  deleteApiKey(id: string, projectId?: string): Promise<boolean>;
 
   // --- upkeep --------------------------------------------------------------
   /** Cancels, fails and prunes in batches of `limit`; `retention: null` prunes nothing. */

@@ -225,6 +225,15 @@ describe("SQLite plans on 320,000 deliveries, 120,000 events and 20,000 lanes", 
       await store.listSubscriptions({ externalId: "7" }, page);
       await store.listActiveSubscriptions("other");
       await store.listApiKeys(page);
+      await store.listApiKeys(page, "live");
+      const request = { owner: "o", key: "k" };
+      for (const key of ["k", "old"])
+        await store.beginRequest(
+          { ...request, key, fingerprint: "f", leaseMs: 1, repeatable: false },
+          new Date(largeNow - (key === "old" ? day : 0)),
+        );
+      await store.finishRequest(request, "t", "a");
+      await store.abandonRequest(request, "t");
       await store.findApiKey("hash");
       const [adapter, tx] = [nodeSqlite() as SyncTxAdapter<unknown>, host];
       host.exec("BEGIN");

@@ -184,6 +184,13 @@ test("secrets and header values are nowhere in the database in the clear", async
     own,
     subscriptionInput("sub_1", { headers, secret: "whsec_c2VjcmV0c2VjcmV0" }),
   );
+  const request = { owner: "key_1", key: "k" };
+  const begun = await store.beginRequest(
+    { ...request, fingerprint: "f", leaseMs: 1, repeatable: false },
+    null,
+  );
+  const token = begun.state === "begun" ? begun.token : "";
+  expect(await store.finishRequest(request, token, "whsec_c2VjcmV0c2VjcmV0")).toBe(true);
   const { rows: tables } = await pool.query("SELECT tablename FROM pg_tables WHERE schemaname = 'hookwell'");
   for (const { tablename } of tables) {
     const { rows } = await pool.query(`SELECT t::text AS row FROM hookwell.${tablename} t`);

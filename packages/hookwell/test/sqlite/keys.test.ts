@@ -108,6 +108,23 @@ test("capture and management that touches no secret need no key", async () => {
   );
 });
 
+test("the answer of an idempotent request is sealed, and unknown once its key is no longer given", async () => {
+  const [k1, k2] = [generateKey(), generateKey()];
+  const old = make({ encryptionKeys: `k1:${k1}` });
+  const name = { owner: "key_1", key: "k" };
+  const request = { ...name, fingerprint: "f", leaseMs: 1_000, repeatable: true };
+  const begun = await old.beginRequest(request, null);
+  await old.finishRequest(name, begun.state === "begun" ? begun.token : "", "the whsec_answer");
+  expect(await old.beginRequest(request, null)).toEqual({ state: "answered", answer: "the whsec_answer" });
+  await old.close();
+  expect(readFileSync(file.path).includes("whsec_answer")).toBe(false);
+  const database = new DatabaseSync(file.path);
+  database.exec("DELETE FROM hookwell_meta");
+  database.close();
+  const other = make({ encryptionKeys: `k2:${k2}` });
+  expect(await other.beginRequest(request, null)).toMatchObject({ state: "lost" });
+});
+
 test("a newer key seals, the older one still opens, and both are known from then on", async () => {
   const [k1, k2] = [generateKey(), generateKey()];
   await make({ encryptionKeys: `k1:${k1}` }).createSubscription(own, subscription("sub_a"));

@@ -1,10 +1,11 @@
 import { OpenAPIHono, z } from "@hono/zod-openapi";
 import type { Context } from "hono";
-import { isHookwellError, type Logger, stringifyJson } from "hookwell";
+import { isHookwellError, type Logger, type RequestStore, stringifyJson } from "hookwell";
 import { problemsOfIssues, readJson, refuseBody } from "./body.ts";
 import { type Authorize, type Caller, requireCaller } from "./caller.ts";
 import { entityTag, isKnown, versionsOf } from "./conditions.ts";
 import { answersOf, describeRoute, problemsOf, registerProblem } from "./describe.ts";
+import { type FirstRequest, Idempotency, idempotencyKey } from "./idempotency.ts";
 import type { ErrorCode } from "./problem-codes.ts";
 import { apiProblem, invalidRequest, problemResponse, toProblem } from "./problems.ts";
 import { type Scope, scopeMeanings, scopes } from "./scopes.ts";
@@ -33,6 +34,11 @@ export interface RouteSpec<Params extends z.ZodType, Query extends z.ZodType, Bo
   readonly errors?: readonly ErrorCode[];
   /** What `params` name has an entity tag: reads answer it and may answer 304, writes take `If-Match`. */
   readonly conditional?: true;
+  /**
+   * Carried out twice it does what it does once, so that a request with an `Idempotency-Key` whose server died may be
+   * carried out again. Default: its outcome is unknown, and it is answered 409.
+   */
+  readonly repeatable?: true;
   /** A body that is taken as it stands. */
   readonly example?: z.input<Body>;
 }
@@ -44,6 +50,8 @@ export interface RouteInput<Params, Query, Body> {
   readonly body: Body;
   /** Versions that the request lets be changed; undefined = no condition. */
   readonly ifVersion: readonly string[] | undefined;
+  /** Of a request with an `Idempotency-Key`. */
+  readonly first: FirstRequest | undefined;
 }
 
 export interface Answer {
@@ -59,6 +67,8 @@ export interface ApiOptions {
   readonly basePath: string;
   readonly authorize: Authorize;
   readonly logger: Logger;
+  /** Keeps the answers of requests with an `Idempotency-Key`. */
+  readonly requests: RequestStore;
   readonly requestId: () => string;
 }
 
@@ -71,11 +81,13 @@ const mebibyte = 1_048_576;
 export class Api {
   readonly #hono: OpenAPIHono<Variables>;
   readonly #options: ApiOptions;
+  readonly #idempotency: Idempotency;
   /** Methods by path pattern, for 405. */
   readonly #paths = new Map<string, { readonly pattern: RegExp; readonly methods: Set<string> }>();
 
   constructor(options: ApiOptions) {
     this.#options = options;
+    this.#idempotency = new Idempotency(options.requests, options.logger);
     this.#hono = new OpenAPIHono<Variables>({
       getPath: (request) => withoutBase(new URL(request.url).pathname, options.basePath),
     });
@@ -129,22 +141,29 @@ export class Api {
     handle: (input: RouteInput<z.output<Params>, z.output<Query>, z.output<Body>>) => Promise<Answer>,
   ): void {
     const { authorize } = this.#options;
+    const idempotency = this.#idempotency;
     const mediaTypes = spec.mediaTypes ?? ["application/json"];
     describeRoute(this.#hono.openAPIRegistry, spec, mediaTypes);
     this.#add(spec.method, spec.path, async (c) => {
       const caller = await requireCaller(c.req.raw, authorize, spec.scopes);
       const params = check(spec.params ?? nothing, c.req.param()) as z.output<Params>;
       const query = check(spec.query ?? nothing, queryOf(c.req.url)) as z.output<Query>;
-      let body: unknown;
+      let given: unknown;
       if (spec.body)
-        body = check(
-          spec.body,
-          await readJson(c.req.raw, spec.maxBytes ?? mebibyte, mediaTypes, spec.bodyOptional),
-        );
+        given = await readJson(c.req.raw, spec.maxBytes ?? mebibyte, mediaTypes, spec.bodyOptional);
       else if (spec.method !== "get") await refuseBody(c.req.raw);
+      const body = (spec.body && check(spec.body, given)) as z.output<Body>;
       const ifVersion = spec.conditional && versionsOf(c.req.header("if-match") ?? null);
-      const result = await handle({ caller, params, query, body: body as z.output<Body>, ifVersion });
-      return answer(result, spec.method === "get" ? c.req.raw : undefined);
+      const work = async (first?: FirstRequest): Promise<Response> =>
+        answer(
+          await handle({ caller, params, query, body, ifVersion, first }),
+          spec.method === "get" ? c.req.raw : undefined,
+        );
+      const key = spec.method === "post" ? idempotencyKey(c.req.raw) : undefined;
+      if (key === undefined) return work();
+      const content = [spec.id, params, queryOf(c.req.url), given ?? null, ifVersion ?? null];
+      const repeatable = spec.repeatable ?? false;
+      return idempotency.answer({ caller, key, content, requestId: c.get("requestId"), repeatable }, work);
     });
   }
 

@@ -4,6 +4,11 @@ import { isScope, type Scope } from "./scopes.ts";
 
 /** Who makes a request: what it may do, and what exists for it. Absent parts do not limit. */
 export interface Caller {
+  /**
+   * Names the caller, such as the id of its key: an `Idempotency-Key` is the caller's own. Absent: all callers of the
+   * same project, tenant and owner share theirs.
+   */
+  readonly id?: string;
   readonly scopes: readonly Scope[];
   readonly projectId?: string;
   readonly tenantId?: string;
@@ -20,7 +25,7 @@ export function authorizeByKey(hooks: Pick<HookwellCore, "keys">): Authorize {
     if (key === undefined) return undefined;
     const record = await hooks.keys.authenticate(key);
     if (!record) return undefined;
-    return { scopes: record.scopes.filter(isScope), projectId: record.projectId };
+    return { id: record.id, scopes: record.scopes.filter(isScope), projectId: record.projectId };
   };
 }
 

@@ -23,6 +23,11 @@ const withBody: readonly ErrorCode[] = [
   "request_too_large",
   "unsupported_media_type",
 ];
+const keyed: readonly ErrorCode[] = [
+  "idempotency_in_progress",
+  "idempotency_outcome_unknown",
+  "idempotency_key_reused",
+];
 const withoutBody: readonly ErrorCode[] = ["unexpected_body", "malformed_json", "request_too_large"];
 
 const statusMeanings: Readonly<Record<number, string>> = {
@@ -34,6 +39,7 @@ const statusMeanings: Readonly<Record<number, string>> = {
   412: "It was changed since the version in `If-Match`.",
   413: "The body, or an event in it, is too large.",
   415: "The body is not sent as JSON.",
+  422: "The `Idempotency-Key` was used for another request.",
   500: "A fault of the server.",
   503: "The database cannot be used now.",
 };
@@ -44,6 +50,7 @@ export function errorCodes(spec: AnySpec): readonly ErrorCode[] {
     ...everywhere,
     ...(spec.params ? (["not_found"] as const) : []),
     ...(spec.body ? withBody : spec.method === "get" ? [] : withoutBody),
+    ...(spec.method === "post" ? keyed : []),
     ...(spec.conditional && spec.method !== "get" ? (["version_conflict"] as const) : []),
     ...(spec.errors ?? []),
   ]);
@@ -83,19 +90,28 @@ export function describeRoute(registry: Registry, spec: AnySpec, mediaTypes: rea
   });
 }
 
-function headersOf(spec: AnySpec): z.ZodObject | undefined {
-  if (!spec.conditional) return undefined;
+function headersOf({ method, conditional }: AnySpec): z.ZodObject | undefined {
   const tags = z.string().max(4096).optional();
-  return spec.method === "get"
-    ? z.strictObject({
+  const headers = {
+    ...(method === "post" && {
+      "idempotency-key": z.string().min(1).max(255).optional().openapi({
+        description:
+          "Your own name for this request, such as a UUID. For 24 hours the same request with the same key gets the first answer again, with `Idempotency-Replayed: true`, and is not carried out again.",
+      }),
+    }),
+    ...(conditional &&
+      method === "get" && {
         "if-none-match": tags.openapi({ description: "Entity tags that the caller has: 304 for these." }),
-      })
-    : z.strictObject({
+      }),
+    ...(conditional &&
+      method !== "get" && {
         "if-match": tags.openapi({
           description:
             "The `ETag` that the change is based on; another one by now is 412. `*` = whatever it is.",
         }),
-      });
+      }),
+  };
+  return Object.keys(headers).length > 0 ? z.strictObject(headers) : undefined;
 }
 
 /** Success answers by status. */

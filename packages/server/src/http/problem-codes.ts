@@ -13,6 +13,19 @@ export const problemCodes = {
   },
   no_such_route: { status: 404, meaning: "The path is none of the API's; /openapi.json has them all." },
   method_not_allowed: { status: 405, meaning: "The path exists, with the methods in the header `allow`." },
+  idempotency_in_progress: {
+    status: 409,
+    meaning: "A request with this `Idempotency-Key` is being carried out; send it again after `Retry-After`.",
+  },
+  idempotency_outcome_unknown: {
+    status: 409,
+    meaning:
+      "The first request with this `Idempotency-Key` was begun and its answer is not known: the server ended in the middle. Look whether it was carried out; if not, send it with another key.",
+  },
+  idempotency_key_reused: {
+    status: 422,
+    meaning: "The `Idempotency-Key` was used for another request in the last 24 hours.",
+  },
   request_too_large: { status: 413, meaning: "The body of the request is over the route's limit." },
   unsupported_media_type: { status: 415, meaning: "The body is not sent as the header `accept` says." },
   internal: { status: 500, meaning: "A fault of the server; its log has the cause under the `request_id`." },

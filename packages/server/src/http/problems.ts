@@ -53,6 +53,7 @@ const titles: Readonly<Record<number, string>> = {
   412: "Precondition failed",
   413: "Content too large",
   415: "Unsupported media type",
+  422: "Unprocessable content",
   500: "Internal error",
   503: "Service unavailable",
 };

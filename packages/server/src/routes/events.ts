@@ -1,6 +1,7 @@
 import {
   type EmitResult,
   type HookwellCore,
+  type IdFunc,
   NotFoundError,
   type UnknownEvent,
   type Visibility,
@@ -37,6 +38,8 @@ export function addEventRoutes(api: Api, hooks: HookwellCore): void {
       summary: "Emit one event, or up to 100",
       description: "Of several, all are written or none.",
       scopes: ["emit"],
+      // Ids that were not given are made from the Idempotency-Key.
+      repeatable: true,
       body: newEvents,
       maxBytes: maxBatchBytes,
       answers: {
@@ -61,10 +64,10 @@ export function addEventRoutes(api: Api, hooks: HookwellCore): void {
         data: { id: "42", total: 1250 },
       },
     },
-    async ({ caller, body }) => {
+    async ({ caller, body, first }) => {
       if (caller.ownerId !== undefined)
         throw apiProblem("missing_scope", "Events are not emitted on behalf of one owner.");
-      return { status: 202, body: await emitAll(hooks, caller, body) };
+      return { status: 202, body: await emitAll(hooks, caller, body, first?.eventIds()) };
     },
   );
 
@@ -141,12 +144,13 @@ async function emitAll(
   hooks: HookwellCore,
   caller: Caller,
   body: NewEvent | readonly NewEvent[],
+  newId?: IdFunc,
 ): Promise<EmitResult | readonly EmitResult[]> {
   if (!isList(body)) {
-    const { type, data, ...facts } = unknownEvent(caller, body, "");
+    const { type, data, ...facts } = unknownEvent(caller, body, "", newId);
     return hooks.emitUnknown(type, data, { ...facts, tx: "own" });
   }
-  const events = body.map((event, index) => unknownEvent(caller, event, `/${index}`));
+  const events = body.map((event, index) => unknownEvent(caller, event, `/${index}`, newId));
   return hooks.emitManyUnknown(events, { tx: "own" });
 }
 
@@ -154,12 +158,17 @@ function isList(body: NewEvent | readonly NewEvent[]): body is readonly NewEvent
   return Array.isArray(body);
 }
 
-function unknownEvent(caller: Caller, event: NewEvent, pointer: string): UnknownEvent<unknown> {
+function unknownEvent(
+  caller: Caller,
+  event: NewEvent,
+  pointer: string,
+  newId: IdFunc | undefined,
+): UnknownEvent<unknown> {
   const { projectId, tenantId } = ownParts(caller, event, pointer);
   return {
     type: event.type,
     data: event.data,
-    id: event.id,
+    id: event.id ?? newId?.(),
     projectId,
     tenantId,
     occurredAt: event.occurred_at,

@@ -1,13 +1,7 @@
-import {
-  type ApiKeyRecord,
-  type HookwellCore,
-  NotFoundError,
-  type PageOf,
-  type PagePosition,
-} from "hookwell";
+import type { HookwellCore } from "hookwell";
 import type { Api } from "../http/api.ts";
-import { type Caller, ownParts } from "../http/caller.ts";
-import { pageAnswer, pageFrom, pageOf } from "../http/paging.ts";
+import { type Caller, narrowed, ownParts } from "../http/caller.ts";
+import { emptyPage, pageAnswer, pageFrom, pageOf } from "../http/paging.ts";
 import { apiProblem, invalidRequest } from "../http/problems.ts";
 import { idParams } from "../shapes/common.ts";
 import { createdKey, key, keyQuery, keyToJson, newKey } from "../shapes/key.ts";
@@ -57,8 +51,9 @@ export function addKeyRoutes(api: Api, hooks: HookwellCore): void {
     },
     async ({ caller, query }) => {
       refuseBound(caller);
-      const { limit, after } = pageFrom(query);
-      const page = await visibleKeys(hooks, caller, limit, after);
+      const filter = narrowed(caller, { projectId: query.project_id });
+      if (!filter) return { status: 200, body: emptyPage };
+      const page = await keys.list({ ...pageFrom(query), projectId: filter.projectId });
       return { status: 200, body: pageAnswer(page, keyToJson) };
     },
   );
@@ -77,9 +72,7 @@ export function addKeyRoutes(api: Api, hooks: HookwellCore): void {
     },
     async ({ caller, params }) => {
       refuseBound(caller);
-      if (caller.projectId !== undefined && !(await ownsKey(hooks, caller, params.id)))
-        throw new NotFoundError("key", params.id);
-      await keys.delete(params.id);
+      await keys.delete(params.id, { projectId: caller.projectId });
       return { status: 204 };
     },
   );
@@ -89,39 +82,4 @@ export function addKeyRoutes(api: Api, hooks: HookwellCore): void {
 function refuseBound(caller: Caller): void {
   if (caller.tenantId !== undefined || caller.ownerId !== undefined)
     throw apiProblem("missing_scope", "Keys are not managed on behalf of one tenant or owner.");
-}
-
-/** One page of the keys of the caller's project: the store lists all of them, so others are passed over. */
-async function visibleKeys(
-  hooks: HookwellCore,
-  caller: Caller,
-  limit: number,
-  after?: PagePosition,
-): Promise<PageOf<ApiKeyRecord>> {
-  if (caller.projectId === undefined) return hooks.keys.list({ limit, after });
-  const items: ApiKeyRecord[] = [];
-  let from = after;
-  for (;;) {
-    const page = await hooks.keys.list({ limit: 100, after: from });
-    for (const record of page.items) {
-      if (record.projectId !== caller.projectId) continue;
-      if (items.length === limit) {
-        const last = items.at(-1)!;
-        return { items, next: { at: last.createdAt, id: last.id } };
-      }
-      items.push(record);
-    }
-    if (!page.next) return { items };
-    from = page.next;
-  }
-}
-
-async function ownsKey(hooks: HookwellCore, caller: Caller, id: string): Promise<boolean> {
-  let from: PagePosition | undefined;
-  do {
-    const page: PageOf<ApiKeyRecord> = await visibleKeys(hooks, caller, 100, from);
-    if (page.items.some((record) => record.id === id)) return true;
-    from = page.next;
-  } while (from);
-  return false;
 }

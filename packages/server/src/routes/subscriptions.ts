@@ -169,6 +169,7 @@ export function addSubscriptionRoutes(api: Api, hooks: HookwellCore): void {
         summary,
         description,
         scopes: ["operate", "manage"],
+        repeatable: true,
         params: idParams,
         answers: { 200: { description: "As it is now.", schema: subscription } },
         errors: ["invalid_state"],

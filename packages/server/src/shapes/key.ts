@@ -28,4 +28,7 @@ export const key = z.strictObject(shape).openapi("Key");
 export const createdKey = z
   .strictObject({ ...shape, key: z.string().openapi({ description: "Shown here and never again." }) })
   .openapi("CreatedKey");
-export const keyQuery = z.strictObject(pageQuery);
+export const keyQuery = z.strictObject({
+  project_id: name.optional().openapi({ description: "Keys of this project only." }),
+  ...pageQuery,
+});

@@ -20,8 +20,9 @@ export function touchApiKey({ apiKeys }: MemoryState, id: string, at: Date): voi
   if (row) apiKeys.set(id, { ...row, lastUsedAt: new Date(at) });
 }
 
-export function deleteApiKey({ apiKeys }: MemoryState, id: string): boolean {
-  const found = apiKeys.has(id);
+export function deleteApiKey({ apiKeys }: MemoryState, id: string, projectId?: string): boolean {
+  const row = apiKeys.get(id);
+  if (!row || (projectId !== undefined && row.projectId !== projectId)) return false;
   apiKeys.delete(id);
-  return found;
+  return true;
 }

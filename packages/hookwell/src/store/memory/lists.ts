@@ -91,8 +91,11 @@ export function listDeliveries(
   return { items: items.map((row) => toDeliveryRecord(state, row, now)), ...(next && { next }) };
 }
 
-export function listApiKeys(state: MemoryState, page: Page): PageOf<ApiKeyRecord> {
-  const { items, next } = pageOf([...state.apiKeys.values()], page, (row) => row.createdAt.getTime());
+export function listApiKeys(state: MemoryState, page: Page, projectId?: string): PageOf<ApiKeyRecord> {
+  const found = [...state.apiKeys.values()].filter(
+    (row) => projectId === undefined || row.projectId === projectId,
+  );
+  const { items, next } = pageOf(found, page, (row) => row.createdAt.getTime());
   return { items: items.map(withoutHash), ...(next && { next }) };
 }
 

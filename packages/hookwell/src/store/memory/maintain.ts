@@ -2,6 +2,7 @@ import type { Delivery } from "../../model/delivery.ts";
 import type { MaintenanceResult, RetentionPolicy } from "../contract.ts";
 import { restsUntil } from "../lane-state.ts";
 import { isRunnable } from "./claim.ts";
+import { pruneRequests } from "./requests.ts";
 import {
   bodyKey,
   compareText,
@@ -21,13 +22,16 @@ export function maintain(
   now: number,
 ): MaintenanceResult {
   const cancelled = cancelEnded(state, limit, now);
-  if (retention === null)
-    return { cancelled, failed: [], prunedDeliveries: 0, prunedEvents: 0, more: cancelled === limit };
+  const requests = pruneRequests(state, limit, now);
+  if (retention === null) {
+    const more = [cancelled, requests].includes(limit);
+    return { cancelled, failed: [], prunedDeliveries: 0, prunedEvents: 0, more };
+  }
   const failed = failHeld(state, retention, limit, now);
   const prunedDeliveries = pruneDeliveries(state, retention, limit, now);
   const prunedEvents = pruneEvents(state, retention, limit, now);
   pruneSubscriptions(state, retention, now);
-  const more = [cancelled, failed.length, prunedDeliveries, prunedEvents].includes(limit);
+  const more = [cancelled, requests, failed.length, prunedDeliveries, prunedEvents].includes(limit);
   return { cancelled, failed, prunedDeliveries, prunedEvents, more };
 }
 

@@ -37,6 +37,7 @@ import type {
   SubscriptionFilter,
   Visibility,
 } from "../contract.ts";
+import type { RequestBegin, RequestBegun, RequestName } from "../request-contract.ts";
 import type { OpenEndpoint, SecretRotation } from "../secret-rotation.ts";
 import { storable } from "../storable.ts";
 import type { SubscriptionGuard } from "../subscription-guard.ts";
@@ -48,6 +49,7 @@ import { dispatch, failDispatch, releaseEvent } from "./dispatch.ts";
 import { findEvent, listApiKeys, listDeliveries, listEvents, listSubscriptions } from "./lists.ts";
 import { countRemaining, lag, maintain } from "./maintain.ts";
 import { mark, record } from "./record.ts";
+import { abandonRequest, beginRequest, finishRequest } from "./requests.ts";
 import { openEndpoint, rotateSecret } from "./secrets.ts";
 import { compareText, type DeliveryRow, MemoryState } from "./state.ts";
 import {
@@ -348,12 +350,24 @@ export class MemoryOutbox implements OutboxStore {
     touchApiKey(this.#state, id, at);
   }
 
-  async listApiKeys(page: Page): Promise<PageOf<ApiKeyRecord>> {
-    return listApiKeys(this.#state, page);
+  async listApiKeys(page: Page, projectId?: string): Promise<PageOf<ApiKeyRecord>> {
+    return listApiKeys(this.#state, page, projectId);
   }
 
-  async deleteApiKey(id: string): Promise<boolean> {
-    return deleteApiKey(this.#state, id);
+  async deleteApiKey(id: string, projectId?: string): Promise<boolean> {
+    return this.#write((state) => deleteApiKey(state, id, projectId));
+  }
+
+  async beginRequest(request: RequestBegin, now: Now): Promise<RequestBegun> {
+    return this.#write((state) => beginRequest(state, request, this.#now(now)));
+  }
+
+  async finishRequest(name: RequestName, token: string, answer: string): Promise<boolean> {
+    return this.#write((state) => finishRequest(state, name, token, answer));
+  }
+
+  async abandonRequest(name: RequestName, token: string): Promise<void> {
+    this.#write((state) => abandonRequest(state, name, token));
   }
 
   // --- upkeep ------------------------------------------------------------------------------------------------

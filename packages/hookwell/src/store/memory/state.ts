@@ -4,6 +4,7 @@ import type { DeliveryStatus } from "../../model/states.ts";
 import type { EndpointSecret, SubscriptionRecord } from "../../model/subscription.ts";
 import type { ApiKeyRecord } from "../contract.ts";
 import { freshLane, type LaneLimits, type LaneState } from "../lane-state.ts";
+import type { RequestRow } from "./requests.ts";
 import { Table } from "./table.ts";
 
 /** The version is made when the row is shown. */
@@ -92,6 +93,8 @@ export class MemoryState {
   /** What lanes remember; absent = nothing. */
   readonly lanes: Table<LaneState>;
   readonly apiKeys: Table<ApiKeyRow>;
+  /** Requests with an idempotency key. */
+  readonly requests: Table<RequestRow>;
 
   constructor(under?: MemoryState) {
     this.subscriptions = new Table(under?.subscriptions);
@@ -106,6 +109,7 @@ export class MemoryState {
     this.attempts = new Table(under?.attempts);
     this.lanes = new Table(under?.lanes);
     this.apiKeys = new Table(under?.apiKeys);
+    this.requests = new Table(under?.requests);
   }
 
   lane(subscriptionId: string): LaneState {

@@ -44,15 +44,27 @@ export async function touchApiKey(db: Database, id: string, at: Date): Promise<v
   });
 }
 
-export async function listApiKeys(db: Database, page: Page): Promise<PageOf<ApiKeyRecord>> {
+export async function listApiKeys(
+  db: Database,
+  page: Page,
+  projectId: string | undefined,
+): Promise<PageOf<ApiKeyRecord>> {
+  const where = new Conditions();
+  where.equal("k.project_id", projectId);
   const sql = `SELECT k.*, k.created_at AS at FROM ${db.schema}.api_key k`;
-  return await pageOf(db, new Conditions(), sql, "k.created_at", "k.id", page, toApiKey);
+  return await pageOf(db, where, sql, "k.created_at", "k.id", page, toApiKey);
 }
 
-export async function deleteApiKey(db: Database, id: string): Promise<boolean> {
+export async function deleteApiKey(
+  db: Database,
+  id: string,
+  projectId: string | undefined,
+): Promise<boolean> {
   const rows = await db.run({
-    text: `DELETE FROM ${db.schema}.api_key WHERE id = $1::text RETURNING 1 AS gone`,
-    params: [id],
+    text: `DELETE FROM ${db.schema}.api_key k
+WHERE k.id = $1::text AND k.project_id IS NOT DISTINCT FROM coalesce($2::text, k.project_id)
+RETURNING 1 AS gone`,
+    params: [id, projectId ?? null],
   });
   return rows.length > 0;
 }

@@ -39,6 +39,7 @@ import type {
   Visibility,
 } from "../contract.ts";
 import type { Migrations } from "../migrations.ts";
+import type { RequestBegin, RequestBegun, RequestName } from "../request-contract.ts";
 import { KeyRing } from "../sealing.ts";
 import type { OpenEndpoint, SecretRotation } from "../secret-rotation.ts";
 import type { SubscriptionGuard } from "../subscription-guard.ts";
@@ -57,6 +58,7 @@ import { PostgresMigrations } from "./migrator.ts";
 import { checkKeys, checkServer } from "./opening.ts";
 import { type PgPool, type PostgresOptions, quotedSchema } from "./options.ts";
 import { type Mark, markDelivery, recordOutcomes } from "./record.ts";
+import { abandonRequest, beginRequest, finishRequest } from "./requests.ts";
 import { openEndpoint, rotateSecret } from "./secrets.ts";
 import {
   createSubscription,
@@ -354,12 +356,24 @@ export class PostgresOutbox implements OutboxStore {
     await touchApiKey(this.#db, id, at);
   }
 
-  async listApiKeys(page: Page): Promise<PageOf<ApiKeyRecord>> {
-    return await listApiKeys(this.#db, page);
+  async listApiKeys(page: Page, projectId?: string): Promise<PageOf<ApiKeyRecord>> {
+    return await listApiKeys(this.#db, page, projectId);
   }
 
-  async deleteApiKey(id: string): Promise<boolean> {
-    return await deleteApiKey(this.#db, id);
+  async deleteApiKey(id: string, projectId?: string): Promise<boolean> {
+    return await deleteApiKey(this.#db, id, projectId);
+  }
+
+  async beginRequest(request: RequestBegin, now: Now): Promise<RequestBegun> {
+    return await beginRequest(this.#db, this.#keys(), request, now);
+  }
+
+  async finishRequest(name: RequestName, token: string, answer: string): Promise<boolean> {
+    return await finishRequest(this.#db, this.#keys(), name, token, answer);
+  }
+
+  async abandonRequest(name: RequestName, token: string): Promise<void> {
+    await abandonRequest(this.#db, name, token);
   }
 
   // --- upkeep ------------------------------------------------------------------------------------------------

@@ -1,4 +1,5 @@
 import type { Migration } from "../migrations.ts";
+import { requestTables } from "./request-tables.ts";
 
 // Every text that is compared or ordered is COLLATE "C": ids sort by code unit, as in the other stores, whatever
 // the locale of the database. Times are epoch milliseconds. `@` stands for the schema.
@@ -215,4 +216,5 @@ CREATE INDEX api_key_by_time ON @.api_key (created_at, id);
 /** Every step of the schema, oldest first; `@` stands for the quoted schema name. */
 export const migrations: readonly Migration[] = [
   { version: 1, name: "initial", compatibleFrom: 1, sql: initial.trimStart() },
+  { version: 2, name: "idempotent_requests", compatibleFrom: 1, sql: requestTables },
 ];

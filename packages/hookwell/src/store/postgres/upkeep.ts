@@ -2,6 +2,7 @@ import type { MaintenanceResult, Now, RetentionPolicy } from "../contract.ts";
 import type { Database } from "./database.ts";
 import type { EndpointBook } from "./endpoints.ts";
 import { loadDeliveries } from "./loading.ts";
+import { pruneRequests } from "./requests.ts";
 import { defined, integer, optionalDate, optionalInteger, text } from "./rows.ts";
 import { upkeepTexts } from "./upkeep-sql.ts";
 
@@ -25,8 +26,9 @@ export class Upkeep {
     const now = this.#db.now(at);
     const most = String(limit);
     const cancelled = (await this.#db.run({ text: texts.cancelEnded, params: [now, most] })).length;
-    if (retention === null)
-      return { cancelled, failed: [], prunedDeliveries: 0, prunedEvents: 0, more: cancelled === limit };
+    const requests = await pruneRequests(this.#db, limit, now);
+    let more = [cancelled, requests].includes(limit);
+    if (retention === null) return { cancelled, failed: [], prunedDeliveries: 0, prunedEvents: 0, more };
 
     const failedRows = await this.#db.run({
       text: texts.failHeld,
@@ -37,7 +39,7 @@ export class Upkeep {
 
     const { deliveredMs, failedMs, eventsMs } = retention;
     let prunedDeliveries = 0;
-    let more = [cancelled, ids.length].includes(limit);
+    more ||= ids.length === limit;
     for (const [status, keptMs] of [
       ["delivered", deliveredMs],
       ["cancelled", deliveredMs],

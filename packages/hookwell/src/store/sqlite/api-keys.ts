@@ -3,7 +3,7 @@ import { DuplicateIdError } from "../../model/errors.ts";
 import type { ApiKeyRecord, Page, PageOf } from "../contract.ts";
 import { storable } from "../storable.ts";
 import type { Connection } from "./connection.ts";
-import { type Listing, readPage } from "./pages.ts";
+import { condition, type Listing, readPage } from "./pages.ts";
 import { date, optionalDate, optionalText, present, text } from "./rows.ts";
 
 const columns = "k.id, k.name, k.scopes, k.project_id, k.created_at, k.expires_at, k.last_used_at";
@@ -41,22 +41,32 @@ export function touchApiKey(connection: Connection, id: string, at: Date): void 
 }
 
 /** Inside a write: true when there was one. */
-export function deleteApiKey(connection: Connection, id: string): boolean {
-  return connection.all("DELETE FROM hookwell_api_key WHERE id = ? RETURNING id", [id]).length > 0;
+export function deleteApiKey(connection: Connection, id: string, projectId: string | undefined): boolean {
+  return connection.all(deleteText, [id, projectId ?? null]).length > 0;
 }
 
-const keyListing: Listing = {
-  columns,
-  from: "hookwell_api_key k INDEXED BY hookwell_api_key_list",
-  joins: "",
-  time: "k.created_at",
-  id: "k.id",
-  served: [],
-  filters: [],
-};
+const deleteText =
+  "DELETE FROM hookwell_api_key WHERE id = ? AND project_id IS coalesce(?, project_id) RETURNING id";
 
-export function listApiKeys(connection: Connection, page: Page): Promise<PageOf<ApiKeyRecord>> {
-  return readPage(connection, keyListing, {}, page, toApiKey);
+function keyListing(projectId: string | undefined): Listing {
+  const index = projectId === undefined ? "hookwell_api_key_list" : "hookwell_api_key_project";
+  return {
+    columns,
+    from: `hookwell_api_key k INDEXED BY ${index}`,
+    joins: "",
+    time: "k.created_at",
+    id: "k.id",
+    served: projectId === undefined ? [] : [condition("k.project_id = ?", projectId)],
+    filters: [],
+  };
+}
+
+export function listApiKeys(
+  connection: Connection,
+  page: Page,
+  projectId: string | undefined,
+): Promise<PageOf<ApiKeyRecord>> {
+  return readPage(connection, keyListing(projectId), {}, page, toApiKey);
 }
 
 function toApiKey(row: Row): ApiKeyRecord {

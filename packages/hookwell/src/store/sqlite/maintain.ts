@@ -4,6 +4,7 @@ import type { Connection } from "./connection.ts";
 import { deliveryColumns, deliveryJoins, toUnreadable } from "./delivery-rows.ts";
 import type { Endpoints } from "./last-look.ts";
 import { Pruning } from "./pruning.ts";
+import { pruneRequests } from "./requests.ts";
 import { text } from "./rows.ts";
 
 // Rows that a send is using now are left to its outcome, or to the end of their lease.
@@ -61,8 +62,9 @@ export class Maintenance {
 
   async run(retention: RetentionPolicy | null, limit: number, now: number): Promise<MaintenanceResult> {
     const cancelled = await this.#cancelEnded(limit, now);
-    if (retention === null)
-      return { cancelled, failed: [], prunedDeliveries: 0, prunedEvents: 0, more: cancelled === limit };
+    const requests = await pruneRequests(this.#connection, limit, now);
+    const more = [cancelled, requests].includes(limit);
+    if (retention === null) return { cancelled, failed: [], prunedDeliveries: 0, prunedEvents: 0, more };
     const failed = await this.#failHeld(retention.heldMs, limit, now);
     const pruned = await this.#pruning.run(retention, limit, now);
     return {
@@ -70,7 +72,7 @@ export class Maintenance {
       failed,
       prunedDeliveries: pruned.deliveries,
       prunedEvents: pruned.events,
-      more: pruned.more || cancelled === limit || failed.length === limit,
+      more: more || pruned.more || failed.length === limit,
     };
   }
 

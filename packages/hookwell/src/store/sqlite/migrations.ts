@@ -13,12 +13,14 @@ import {
 import type { Connection } from "./connection.ts";
 import type { SqliteHandle } from "./driver.ts";
 import { initialTables } from "./initial-tables.ts";
+import { requestTables } from "./request-tables.ts";
 import { integer } from "./rows.ts";
 import { storageError } from "./sqlite-errors.ts";
 
 /** The steps of the SQLite schema. Released ones are never edited. */
 export const sqliteMigrations: readonly Migration[] = [
   { version: 1, name: "initial", compatibleFrom: 1, sql: initialTables },
+  { version: 2, name: "idempotent_requests", compatibleFrom: 1, sql: requestTables },
 ];
 
 /** The table of applied steps: made before the first step, and never changed. */

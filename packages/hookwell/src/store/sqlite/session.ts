@@ -84,6 +84,12 @@ export class Session {
     return connection;
   }
 
+  /** Runs `work` in a transaction of our own, with the keys. */
+  async sealing<T>(work: (connection: Connection, ring: KeyRing) => T): Promise<T> {
+    const connection = await this.readyWithKeys();
+    return connection.write(() => work(connection, this.#ring!));
+  }
+
   /** The given time, or the store's clock. */
   now(now: Now): number {
     return (now ?? this.#clock()).getTime();

@@ -36,6 +36,7 @@ import type {
   Visibility,
 } from "../contract.ts";
 import type { Migrations } from "../migrations.ts";
+import type { RequestBegin, RequestBegun, RequestName } from "../request-contract.ts";
 import type { OpenEndpoint, SecretRotation } from "../secret-rotation.ts";
 import type { SubscriptionGuard } from "../subscription-guard.ts";
 import { createApiKey, deleteApiKey, findApiKey, listApiKeys, touchApiKey } from "./api-keys.ts";
@@ -50,6 +51,7 @@ import { Maintenance } from "./maintain.ts";
 import { applyMark, type Mark } from "./marks.ts";
 import type { SqliteOptions } from "./options.ts";
 import { Recording } from "./recording.ts";
+import { abandonRequest, beginRequest, finishRequest } from "./requests.ts";
 import { openEndpoint, rotateProgram } from "./secrets.ts";
 import { Session } from "./session.ts";
 import {
@@ -335,14 +337,29 @@ export class SqliteOutbox implements OutboxStore {
     await connection.write(() => touchApiKey(connection, id, at));
   }
 
-  async listApiKeys(page: Page): Promise<PageOf<ApiKeyRecord>> {
+  async listApiKeys(page: Page, projectId?: string): Promise<PageOf<ApiKeyRecord>> {
     const connection = await this.#session.ready();
-    return listApiKeys(connection, page);
+    return listApiKeys(connection, page, projectId);
   }
 
-  async deleteApiKey(id: string): Promise<boolean> {
+  async deleteApiKey(id: string, projectId?: string): Promise<boolean> {
     const connection = await this.#session.ready();
-    return connection.write(() => deleteApiKey(connection, id));
+    return connection.write(() => deleteApiKey(connection, id, projectId));
+  }
+
+  beginRequest(request: RequestBegin, now: Now): Promise<RequestBegun> {
+    return this.#session.sealing((connection, ring) =>
+      beginRequest(connection, ring, request, this.#session.now(now)),
+    );
+  }
+
+  finishRequest(name: RequestName, token: string, answer: string): Promise<boolean> {
+    return this.#session.sealing((connection, ring) => finishRequest(connection, ring, name, token, answer));
+  }
+
+  async abandonRequest(name: RequestName, token: string): Promise<void> {
+    const connection = await this.#session.ready();
+    await connection.write(() => abandonRequest(connection, name, token));
   }
 
   // --- upkeep ------------------------------------------------------------------------------------------------

@@ -67,6 +67,27 @@ export function keyRules(rule: Rule): void {
     equal(JSON.stringify([first, rest]).includes("hash of"), false);
   });
 
+  rule("field-faults G8: keys of one project are listed and deleted apart from the others", async (t) => {
+    for (const [n, projectId] of ["red", "blue", undefined, "red", "blue", "red"].entries())
+      await t.store.createApiKey(key(t, `key_${n}`, projectId ? { projectId } : {}));
+    const first = await t.store.listApiKeys({ limit: 2 }, "red");
+    same(
+      first.items.map((item) => item.id),
+      ["key_5", "key_3"],
+    );
+    const rest = await t.store.listApiKeys({ limit: 2, after: first.next! }, "red");
+    same(
+      rest.items.map((item) => item.id),
+      ["key_0"],
+    );
+    equal(rest.next, undefined);
+    same((await t.store.listApiKeys({ limit: 10 }, "green")).items, []);
+    for (const id of ["key_1", "key_2"]) equal(await t.store.deleteApiKey(id, "red"), false);
+    equal(await t.store.deleteApiKey("key_0", "red"), true);
+    equal(await t.store.deleteApiKey("key_2"), true);
+    equal((await t.store.listApiKeys({ limit: 10 })).items.length, 4);
+  });
+
   rule("a deleted key is gone", async (t) => {
     await t.store.createApiKey(key(t, "key_1"));
     equal(await t.store.deleteApiKey("key_1"), true);

@@ -16,6 +16,7 @@ import { matchingRules } from "./matching-rules.ts";
 import { orderRules } from "./order-rules.ts";
 import { outcomeRules } from "./outcome-rules.ts";
 import { referenceRules } from "./reference-rules.ts";
+import { requestRules } from "./request-rules.ts";
 import type { Rule } from "./rule.ts";
 import { secretRules } from "./secret-rules.ts";
 import { StoreWorld } from "./store-world.ts";
@@ -45,6 +46,7 @@ const chapters: Readonly<Record<string, (rule: Rule) => void>> = {
   texts: textRules,
   upkeep: upkeepRules,
   "API keys": keyRules,
+  "idempotent requests": requestRules,
 };
 
 /** Runs every rule of the store contract on stores that the harness makes. */
