@@ -26,7 +26,7 @@ const abandonText = `
 DELETE FROM hookwell_idempotent_request WHERE owner = ? AND key = ? AND token = ? AND sealed IS NULL`;
 const overText = `
 SELECT owner, key FROM hookwell_idempotent_request INDEXED BY hookwell_idempotent_request_age
-WHERE began_at <= ? ORDER BY began_at LIMIT ?`;
+WHERE began_at <= ? ORDER BY began_at LIMIT CAST(? AS INTEGER)`;
 const dropText = "DELETE FROM hookwell_idempotent_request WHERE owner = ? AND key = ?";
 
 /** Inside a write. */
