@@ -10,6 +10,7 @@ import type {
   SubscriptionPatch,
   SubscriptionRecord,
 } from "../model/subscription.ts";
+import type { InspectionStore } from "./inspection-contract.ts";
 import type { RequestStore } from "./request-contract.ts";
 import type { SecretStore } from "./secret-rotation.ts";
 import type { SubscriptionGuard } from "./subscription-guard.ts";
@@ -210,7 +211,7 @@ export interface MaintenanceResult {
  * Everything Hookwell asks of a database. Memory, SQLite and PostgreSQL give the same results for the same
  * sequence of calls (src/testing/contract). Times are whole milliseconds. Returned objects are copies.
  */
-export interface OutboxStore extends ReferenceStore, SecretStore, RequestStore {
+export interface OutboxStore extends ReferenceStore, InspectionStore, RequestStore, SecretStore {
   readonly dialect: "memory" | "sqlite" | "postgres";
 
   // --- opening and closing -------------------------------------------------

@@ -174,6 +174,10 @@ test("dispatch: taking, matching and writing read what they handle", async () =>
   expect(taken.result.map((event) => event.id)).toEqual(["evt_n1", "evt_n2", "evt_n3", "evt_e1"]);
   expect(rowsRead(taken.statements)).toBeLessThan(20);
 
+  const looked = await measure(() => large.store.inspect(null));
+  expect(looked.result.undispatched.length).toBeGreaterThan(0);
+  expect(rowsRead(looked.statements)).toBeLessThan(50);
+
   const query = { projectId: "live", tenantId: "tenant_9", filters: ["user.created", "user.*", ""] };
   const matched = await measure(() => large.store.matchSubscriptions([query, query]));
   expect(matched.result[1]).toEqual([{ subscriptionId: "sub_w000009", endpointId: "end_1" }]);
@@ -235,6 +239,8 @@ test("upkeep and the numbers for alerts read batches, not the tables", async () 
   expect((await large.store.lag(null)).oldestDueAt).toBeInstanceOf(Date);
   const lag = await measure(() => large.store.lag(null));
   expect(rowsRead(lag.statements)).toBeLessThan(200);
+  const parked = await measure(() => large.store.listEvents({ outcome: "parked" }, { limit: 100 }));
+  expect(rowsRead(parked.statements)).toBeLessThan(200);
   const remaining = await measure(() => large.store.countRemaining(1_000));
   expect(remaining.result.pending).toBe(1_000);
   expect(rowsRead(remaining.statements)).toBeLessThan(2_000);

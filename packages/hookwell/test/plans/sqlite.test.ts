@@ -195,6 +195,7 @@ describe("SQLite plans on 320,000 deliveries, 120,000 events and 20,000 lanes", 
       );
       await store.markDelivered(deliveries[5]!.id, now, deliveries[5]!.leaseToken);
       await store.lag(now);
+      await store.inspect(now);
       await store.countRemaining(10_000);
     });
     expect(texts.length).toBeGreaterThan(25);
@@ -208,6 +209,7 @@ describe("SQLite plans on 320,000 deliveries, 120,000 events and 20,000 lanes", 
       await store.listEvents({}, page);
       await store.listEvents({ projectId: "live", since: new Date(0), until: now }, page);
       await store.listEvents({ type: "real.made", outcome: "pending", ownerId: "nobody" }, page);
+      await store.listEvents({ outcome: "parked" }, page);
       await store.listEvents({ subject: "user:7" }, page);
       await store.listEvents({ id: "evt_7" }, page);
       await store.getEvent("evt_7", {});

@@ -37,6 +37,7 @@ import type {
   SubscriptionFilter,
   Visibility,
 } from "../contract.ts";
+import type { StoreInspection } from "../inspection-contract.ts";
 import type { RequestBegin, RequestBegun, RequestName } from "../request-contract.ts";
 import type { OpenEndpoint, SecretRotation } from "../secret-rotation.ts";
 import { storable } from "../storable.ts";
@@ -46,6 +47,7 @@ import { capture, matchesOf, takeNew } from "./capture.ts";
 import { claim } from "./claim.ts";
 import { cancelDelivery, enqueue, isDeliveryVisible, retryDelivery } from "./deliveries.ts";
 import { dispatch, failDispatch, releaseEvent } from "./dispatch.ts";
+import { undispatched } from "./inspection.ts";
 import { findEvent, listApiKeys, listDeliveries, listEvents, listSubscriptions } from "./lists.ts";
 import { countRemaining, lag, maintain } from "./maintain.ts";
 import { mark, record } from "./record.ts";
@@ -103,6 +105,15 @@ export class MemoryOutbox implements OutboxStore {
     } finally {
       tx.rollback();
     }
+  }
+
+  async inspect(now: Now): Promise<StoreInspection> {
+    const clock = now ?? this.#clock();
+    return { clock, undispatched: undispatched(this.#state), findings: [] };
+  }
+
+  async checkKeys(): Promise<"unused"> {
+    return "unused";
   }
 
   // --- the reference methods ---------------------------------------------------------------------------------

@@ -38,6 +38,7 @@ import type {
   SubscriptionFilter,
   Visibility,
 } from "../contract.ts";
+import type { StoreInspection } from "../inspection-contract.ts";
 import type { Migrations } from "../migrations.ts";
 import type { RequestBegin, RequestBegun, RequestName } from "../request-contract.ts";
 import { KeyRing } from "../sealing.ts";
@@ -50,12 +51,13 @@ import { Database } from "./database.ts";
 import { cancelDelivery, enqueueDelivery, getDelivery, listAttempts, retryDelivery } from "./deliveries.ts";
 import { dispatchEvents, failDispatch, matchSubscriptions, releaseEvent, takeNew } from "./dispatch.ts";
 import { EndpointBook } from "./endpoints.ts";
+import { inspect } from "./inspection.ts";
 import { lastLook } from "./last-look.ts";
 import { Notices } from "./listen.ts";
 import { getEvent, listDeliveries, listEvents, listSubscriptions } from "./lists.ts";
 import { loadDeliveries } from "./loading.ts";
 import { PostgresMigrations } from "./migrator.ts";
-import { checkKeys, checkServer } from "./opening.ts";
+import { checkKeys, checkServer, verifyKeys } from "./opening.ts";
 import { type PgPool, type PostgresOptions, quotedSchema } from "./options.ts";
 import { type Mark, markDelivery, recordOutcomes } from "./record.ts";
 import { abandonRequest, beginRequest, finishRequest } from "./requests.ts";
@@ -391,6 +393,15 @@ export class PostgresOutbox implements OutboxStore {
     now: Now = null,
   ): Promise<{ readonly pending: number; readonly newEvents: number }> {
     return await this.#upkeep.countRemaining(max, now);
+  }
+
+  async inspect(now: Now): Promise<StoreInspection> {
+    return await inspect(this.#db, this.#pool, this.#now(now));
+  }
+
+  async checkKeys(): Promise<"usable"> {
+    await verifyKeys(this.#db, this.#keys());
+    return "usable";
   }
 
   watch(onWake: () => void): () => void {

@@ -54,6 +54,14 @@ function eventListing(filter: EventFilter): Listing {
     index = "hookwell_event_subject";
     served.push(condition("e.subject = ?", subject));
   }
+  if (filter.outcome === "parked") {
+    // There are few, and they are looked for where all is well, too.
+    const parked = condition("e.state = 'parked'");
+    if (id === undefined && subject === undefined) {
+      index = "hookwell_event_parked";
+      served.push(parked);
+    } else filters.push(parked);
+  } else if (filter.outcome !== undefined) filters.push(condition(`${outcome} = ?`, filter.outcome));
   if (id !== undefined && subject !== undefined) filters.push(condition("e.subject = ?", subject));
   if (type !== undefined) filters.push(condition("e.type = ?", type));
   if (projectId !== undefined) filters.push(condition("e.project_id = ?", projectId));
@@ -61,7 +69,6 @@ function eventListing(filter: EventFilter): Listing {
   // The owners of an event are its audience.
   if (ownerId !== undefined)
     filters.push(condition("EXISTS (SELECT 1 FROM json_each(e.audience) a WHERE a.value = ?)", ownerId));
-  if (filter.outcome !== undefined) filters.push(condition(`${outcome} = ?`, filter.outcome));
   return {
     columns,
     from: `hookwell_event e INDEXED BY ${index}`,

@@ -39,6 +39,16 @@ export class Keys {
     return ring;
   }
 
+  /** The same proof, changing nothing. `unused`: no key is there, and nothing is sealed. @throws EncryptionKeyError */
+  *check(): Program<"usable" | "unused"> {
+    const checks = toChecks(yield statement(checksText));
+    const isThere =
+      this.#given !== undefined || (this.#file !== undefined && readKeyFile(this.#file) !== undefined);
+    if (!isThere && checks.size === 0) return "unused";
+    this.#loaded(checks.size > 0).verify(checks);
+    return "usable";
+  }
+
   #loaded(inUse: boolean): KeyRing {
     if (this.#ring) return this.#ring;
     if (this.#given !== undefined) return KeyRing.parse(this.#given);

@@ -17,10 +17,15 @@ import { requestTables } from "./request-tables.ts";
 import { integer } from "./rows.ts";
 import { storageError } from "./sqlite-errors.ts";
 
+/** Operators look for parked events where all is well, too: without it that reads every event. */
+const parkedEvents =
+  "CREATE INDEX hookwell_event_parked ON hookwell_event (captured_at, id) WHERE state = 'parked';\n";
+
 /** The steps of the SQLite schema. Released ones are never edited. */
 export const sqliteMigrations: readonly Migration[] = [
   { version: 1, name: "initial", compatibleFrom: 1, sql: initialTables },
   { version: 2, name: "idempotent_requests", compatibleFrom: 1, sql: requestTables },
+  { version: 3, name: "parked_events", compatibleFrom: 1, sql: parkedEvents },
 ];
 
 /** The table of applied steps: made before the first step, and never changed. */

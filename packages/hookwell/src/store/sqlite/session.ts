@@ -90,6 +90,12 @@ export class Session {
     return connection.write(() => work(connection, this.#ring!));
   }
 
+  /** Whether the keys open what is sealed; makes none and leaves no check value. @throws EncryptionKeyError */
+  async checkKeys(): Promise<"usable" | "unused"> {
+    const connection = await this.ready();
+    return runProgramSync(this.#keys.check(), connection.run);
+  }
+
   /** The given time, or the store's clock. */
   now(now: Now): number {
     return (now ?? this.#clock()).getTime();

@@ -35,6 +35,7 @@ import type {
   SubscriptionFilter,
   Visibility,
 } from "../contract.ts";
+import type { StoreInspection } from "../inspection-contract.ts";
 import type { Migrations } from "../migrations.ts";
 import type { RequestBegin, RequestBegun, RequestName } from "../request-contract.ts";
 import type { OpenEndpoint, SecretRotation } from "../secret-rotation.ts";
@@ -46,6 +47,7 @@ import { cancelProgram, checkDelivery, enqueue, retryProgram } from "./deliverie
 import { getDelivery, listAttempts, listDeliveries } from "./delivery-queries.ts";
 import { dispatch, failDispatch, releaseProgram, takeNew } from "./dispatch.ts";
 import { getEvent, listEvents } from "./event-queries.ts";
+import { fileFindings, undispatched } from "./inspection.ts";
 import { lookAt, readDelivery } from "./last-look.ts";
 import { Maintenance } from "./maintain.ts";
 import { applyMark, type Mark } from "./marks.ts";
@@ -381,6 +383,16 @@ export class SqliteOutbox implements OutboxStore {
   ): Promise<{ readonly pending: number; readonly newEvents: number }> {
     const connection = await this.#session.ready();
     return countRemaining(connection, max, this.#session.now(now));
+  }
+
+  async inspect(now: Now): Promise<StoreInspection> {
+    const connection = await this.#session.ready();
+    const clock = new Date(this.#session.now(now));
+    return { clock, undispatched: undispatched(connection), findings: fileFindings(connection) };
+  }
+
+  checkKeys(): Promise<"usable" | "unused"> {
+    return this.#session.checkKeys();
   }
 
   watch(onWake: () => void): () => void {

@@ -6,6 +6,7 @@ import { dispatchRules } from "./dispatch-rules.ts";
 import { endpointRules } from "./endpoint-rules.ts";
 import { failingRules } from "./failing-rules.ts";
 import type { StoreHarness, TestRunner } from "./harness.ts";
+import { inspectionRules } from "./inspection-rules.ts";
 import { keyRules } from "./key-rules.ts";
 import { laneRules } from "./lane-rules.ts";
 import { limitRules } from "./limit-rules.ts";
@@ -45,6 +46,7 @@ const chapters: Readonly<Record<string, (rule: Rule) => void>> = {
   lists: listRules,
   texts: textRules,
   upkeep: upkeepRules,
+  inspection: inspectionRules,
   "API keys": keyRules,
   "idempotent requests": requestRules,
 };
