@@ -2,6 +2,8 @@
 export type EventState = "new" | "dispatched" | "parked";
 export type DeliveryStatus = "pending" | "delivered" | "failed" | "cancelled";
 export type SubscriptionStatus = "active" | "paused" | "disabled" | "deleted";
+/** `done`: everything was queued; what became of it is counted on. */
+export type ReplayStatus = "running" | "done" | "stopped" | "failed";
 /** Why a subscription is disabled. */
 export type DisabledReason = "by_hand" | "failing" | "gone";
 /** Why a pending delivery is not sent although it may be due. */
@@ -29,6 +31,13 @@ export const subscriptionTransitions: Table<SubscriptionStatus> = {
   paused: ["active", "disabled", "deleted"],
   disabled: ["active", "deleted"],
   deleted: [],
+};
+
+export const replayTransitions: Table<ReplayStatus> = {
+  running: ["done", "stopped", "failed"],
+  done: [],
+  stopped: [],
+  failed: [],
 };
 
 export function canMove<State extends string>(table: Table<State>, from: State, to: State): boolean {

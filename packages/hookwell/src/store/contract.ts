@@ -11,6 +11,7 @@ import type {
   SubscriptionRecord,
 } from "../model/subscription.ts";
 import type { InspectionStore } from "./inspection-contract.ts";
+import type { ReplayStore } from "./replay-contract.ts";
 import type { RequestStore } from "./request-contract.ts";
 import type { SecretStore } from "./secret-rotation.ts";
 import type { SubscriptionGuard } from "./subscription-guard.ts";
@@ -173,6 +174,8 @@ export interface DeliveryFilter extends Visibility, TimeRange {
   readonly subject?: string;
   readonly urlHost?: string;
   readonly errorCode?: string;
+  /** Those whose present round was opened by this replay. */
+  readonly replayId?: string;
 }
 
 /** An API key of the server; only the SHA-256 of it is stored. */
@@ -317,6 +320,9 @@ export interface OutboxStore extends ReferenceStore, InspectionStore, RequestSto
   retryDelivery(scope: Scope, id: string, visibility: Visibility, now: Now): Promise<DeliveryRecord>;
   /** pending -> cancelled, also while in flight (its outcome is then stale). @throws NotFoundError, InvalidStateError */
   cancelDelivery(scope: Scope, id: string, visibility: Visibility, now: Now): Promise<DeliveryRecord>;
+
+  /** Many deliveries at once: sent again, or cancelled. */
+  readonly replays: ReplayStore;
 
   createApiKey(key: ApiKeyRecord & { readonly hash: string }): Promise<void>;
   findApiKey(hash: string): Promise<ApiKeyRecord | undefined>;

@@ -17,7 +17,8 @@ import { defined } from "./view.ts";
 /** Beyond so many matches, fan-out `emit` leaves the event to the dispatcher. */
 const mostEmitMatches = 1_000;
 /** Name of the one body that capture writes. */
-const emitVariant = "";
+/** Variant of the body that capture freezes. */
+export const emitVariant = "";
 
 /** Writes events in order; the first refused one throws. `firstSeq` numbers them. */
 export function capture(

@@ -9,7 +9,7 @@ import {
 } from "../../model/errors.ts";
 import { canMove, deliveryTransitions } from "../../model/states.ts";
 import type { Visibility } from "../contract.ts";
-import { blockedAt } from "../ordering.ts";
+import { blockedAt, placeAt } from "../ordering.ts";
 import { storable } from "../storable.ts";
 import { isSuperseded, settleOrder } from "./ordering.ts";
 import { appendAttempt } from "./record.ts";
@@ -76,24 +76,28 @@ export function retryDelivery(
   if (row.status === "pending")
     return put(state, { ...row, ...due, ...(row.dueAt === blockedAt && { dueAt: blockedAt }) }, now);
   if (isSuperseded(state, row)) throw new InvalidStateError("delivery", id, "superseded", "retry");
+  return put(state, reopened(state, row, now), now);
+}
+
+/** A final row as its next round, due now; opened by a replay it goes behind live rows. */
+export function reopened(state: MemoryState, row: DeliveryRow, now: number, replayId?: string): DeliveryRow {
   // The row has room for one success; the log keeps the one of the round that ends here.
   const success = successRecord(row);
-  if (success) appendAttempt(state, id, success);
-  return put(
-    state,
-    {
-      ...row,
-      ...due,
-      ...(row.order && { dueAt: blockedAt }),
-      status: "pending",
-      reason: undefined,
-      attempts: 0,
-      round: row.round + 1,
-      success: undefined,
-      deliveredAt: undefined,
-    },
-    now,
-  );
+  if (success) appendAttempt(state, row.id, success);
+  return defined<DeliveryRow>({
+    ...row,
+    nextAttemptAt: now,
+    dueAt: row.order ? blockedAt : placeAt(now, replayId),
+    updatedAt: now,
+    lease: undefined,
+    replayId,
+    status: "pending",
+    reason: undefined,
+    attempts: 0,
+    round: row.round + 1,
+    success: undefined,
+    deliveredAt: undefined,
+  });
 }
 
 /** A send in flight goes on, and its outcome is stale. */

@@ -83,7 +83,7 @@ export function listDeliveries(
     (row) =>
       isDeliveryVisible(state, row, filter) &&
       isWithin(row.createdAt, filter) &&
-      isEqualTo(row, filter, ["status", "subscriptionId", "eventId", "type", "errorCode"]) &&
+      isEqualTo(row, filter, ["status", "subscriptionId", "eventId", "type", "errorCode", "replayId"]) &&
       (subject === undefined || toDeliveryRecord(state, row, now).subject === subject) &&
       (host === undefined || isOnHost(state.subscriptions.get(row.subscriptionId)?.record.url ?? "", host)),
   );
@@ -106,7 +106,7 @@ export function withoutHash(row: ApiKeyRecord & { readonly hash: string }): ApiK
 }
 
 /** Newest first by (time, id), after the position; a next position only when more rows follow. */
-function pageOf<T extends { readonly id: string }>(
+export function pageOf<T extends { readonly id: string }>(
   found: readonly T[],
   { limit, after }: Page,
   timeOf: (item: T) => number,
@@ -125,7 +125,7 @@ function pageOf<T extends { readonly id: string }>(
   return { items, ...(last && { next: { at: new Date(timeOf(last)), id: last.id } }) };
 }
 
-function isWithin(time: number, { since, until }: TimeRange): boolean {
+export function isWithin(time: number, { since, until }: TimeRange): boolean {
   return (since === undefined || time >= since.getTime()) && (until === undefined || time < until.getTime());
 }
 
@@ -138,7 +138,7 @@ function isEqualTo<K extends string>(
 }
 
 /** The host with its port, or without it. */
-function isOnHost(url: string, host: string): boolean {
+export function isOnHost(url: string, host: string): boolean {
   const own = urlHost(url);
   return own === host || own.startsWith(`${host}:`);
 }

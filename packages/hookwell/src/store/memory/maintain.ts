@@ -1,6 +1,7 @@
 import type { Delivery } from "../../model/delivery.ts";
 import type { MaintenanceResult, RetentionPolicy } from "../contract.ts";
 import { restsUntil } from "../lane-state.ts";
+import { dueTime } from "../ordering.ts";
 import { isRunnable } from "./claim.ts";
 import { pruneRequests } from "./requests.ts";
 import {
@@ -186,7 +187,7 @@ export function countRemaining(
 ): { readonly pending: number; readonly newEvents: number } {
   let pending = 0;
   for (const row of state.pending.values())
-    if (row.dueAt <= now && isRunnable(state, row.subscriptionId, now)) pending++;
+    if (dueTime(row.dueAt) <= now && isRunnable(state, row.subscriptionId, now)) pending++;
   const newEvents = [...state.newEvents.values()].length;
   return { pending: Math.min(pending, max), newEvents: Math.min(newEvents, max) };
 }

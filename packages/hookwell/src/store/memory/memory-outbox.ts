@@ -38,6 +38,7 @@ import type {
   Visibility,
 } from "../contract.ts";
 import type { StoreInspection } from "../inspection-contract.ts";
+import { placeAt } from "../ordering.ts";
 import type { RequestBegin, RequestBegun, RequestName } from "../request-contract.ts";
 import type { OpenEndpoint, SecretRotation } from "../secret-rotation.ts";
 import { storable } from "../storable.ts";
@@ -50,6 +51,7 @@ import { dispatch, failDispatch, releaseEvent } from "./dispatch.ts";
 import { undispatched } from "./inspection.ts";
 import { findEvent, listApiKeys, listDeliveries, listEvents, listSubscriptions } from "./lists.ts";
 import { countRemaining, lag, maintain } from "./maintain.ts";
+import { MemoryReplays } from "./memory-replays.ts";
 import { mark, record } from "./record.ts";
 import { abandonRequest, beginRequest, finishRequest } from "./requests.ts";
 import { openEndpoint, rotateSecret } from "./secrets.ts";
@@ -77,6 +79,7 @@ export class MemoryOutbox implements OutboxStore {
   readonly #clock: Clock;
   readonly #newEndpointId: IdFunc;
   readonly #watchers = new Set<() => void>();
+  readonly replays: MemoryReplays;
   #seq = 0;
   #stale = 0;
 
@@ -84,6 +87,11 @@ export class MemoryOutbox implements OutboxStore {
   constructor(options: { readonly now?: Clock; readonly idFunc?: IdFunc } = {}) {
     this.#clock = options.now ?? systemClock;
     this.#newEndpointId = options.idFunc ?? idFunc("end_", this.#clock, systemRandom);
+    this.replays = new MemoryReplays(
+      this.#state,
+      (now) => this.#now(now),
+      (scope, write) => this.#join(scope, write),
+    );
   }
 
   async open(): Promise<void> {}
@@ -147,13 +155,13 @@ export class MemoryOutbox implements OutboxStore {
     nextAttemptAt: Date,
     leaseToken?: string,
   ): Promise<void> {
-    const dueAt = nextAttemptAt.getTime();
+    const at = nextAttemptAt.getTime();
     this.#mark(id, leaseToken, (row) => ({
       ...row,
       attempts,
       lastError: storable(lastError),
-      nextAttemptAt: dueAt,
-      dueAt,
+      nextAttemptAt: at,
+      dueAt: placeAt(at, row.replayId),
       updatedAt: this.#now(null),
     }));
   }

@@ -1,4 +1,4 @@
-import { blockedAt, isRevised } from "../ordering.ts";
+import { blockedAt, isRevised, placeAt } from "../ordering.ts";
 import { compareText, type DeliveryRow, type MemoryState } from "./state.ts";
 
 /** True when the receiver may have seen it. */
@@ -39,7 +39,7 @@ export function settleOrder(state: MemoryState, of: DeliveryRow, now: number): b
   const [first] = group.sort((a, b) => a.order!.at - b.order!.at || compareText(a.id, b.id));
   if (!first || first === head) return false;
   if (head) state.putDelivery({ ...head, dueAt: blockedAt });
-  state.putDelivery({ ...first, dueAt: first.nextAttemptAt });
+  state.putDelivery({ ...first, dueAt: placeAt(first.nextAttemptAt, first.replayId) });
   return true;
 }
 
@@ -54,6 +54,7 @@ export function dropOrder(state: MemoryState, subscriptionId: string): void {
   for (const row of [...state.pending.values()]) {
     if (row.subscriptionId !== subscriptionId || !row.order) continue;
     const { order: _order, ...rest } = row;
-    state.putDelivery(row.dueAt === blockedAt ? { ...rest, dueAt: row.nextAttemptAt } : rest);
+    const dueAt = row.dueAt === blockedAt ? placeAt(row.nextAttemptAt, row.replayId) : row.dueAt;
+    state.putDelivery({ ...rest, dueAt });
   }
 }

@@ -6,6 +6,7 @@ import type { RecordResult } from "../contract.ts";
 import { LaneBatch } from "../lane-news.ts";
 import { afterMark, freesPlace, isGuarded, laneOutcome } from "../lane-state.ts";
 import { isOperational, operationalInput } from "../operational.ts";
+import { placeAt } from "../ordering.ts";
 import { storable } from "../storable.ts";
 import { settleOrder } from "./ordering.ts";
 import { compareText, type DeliveryRow, type MemoryState } from "./state.ts";
@@ -98,11 +99,12 @@ function endOfClaim(state: MemoryState, row: DeliveryRow, outcome: Outcome, now:
     case "delivered":
       return { ...free, status: "delivered", success: success(outcome.exchange), deliveredAt: now };
     case "released":
-      return { ...free, attempts: row.attempts - 1, dueAt: row.nextAttemptAt };
+      return { ...free, attempts: row.attempts - 1, dueAt: placeAt(row.nextAttemptAt, row.replayId) };
     case "retry": {
       const nextAttemptAt = now + Math.round(outcome.delayMs);
       log(state, row, outcome.exchange);
-      return { ...free, ...errorOf(outcome.exchange), nextAttemptAt, dueAt: nextAttemptAt };
+      const dueAt = placeAt(nextAttemptAt, row.replayId);
+      return { ...free, ...errorOf(outcome.exchange), nextAttemptAt, dueAt };
     }
     case "gone":
       log(state, row, outcome.exchange);

@@ -1,9 +1,11 @@
 import type { AttemptRecord, Exchange } from "../../model/delivery.ts";
 import type { EventKey, EventRecord } from "../../model/event.ts";
+import type { ReplayRecord } from "../../model/replay.ts";
 import type { DeliveryStatus } from "../../model/states.ts";
 import type { EndpointSecret, SubscriptionRecord } from "../../model/subscription.ts";
 import type { ApiKeyRecord } from "../contract.ts";
 import { freshLane, type LaneLimits, type LaneState } from "../lane-state.ts";
+import type { MissingKey, WalkPosition } from "../replay-contract.ts";
 import type { RequestRow } from "./requests.ts";
 import { Table } from "./table.ts";
 
@@ -56,6 +58,8 @@ export interface DeliveryRow {
   /** Place among the deliveries of its subject; absent = sent in no order. */
   readonly order?: { readonly key: string; readonly at: number };
   readonly lease?: { readonly token: string; readonly until: number };
+  /** The replay that opened its present round. */
+  readonly replayId?: string;
   readonly errorCode?: string;
   readonly lastError?: string;
   /** The exchange that delivered it; failed ones are rows of `attempts`. */
@@ -69,6 +73,23 @@ export interface DeliveryRow {
 export interface BodyRow extends EventKey {
   readonly variant: string;
   readonly bytes: Uint8Array;
+}
+
+export interface ReplayRow {
+  readonly record: ReplayRecord;
+  readonly position: WalkPosition;
+  /** Events noted for rendering. */
+  readonly noted: number;
+  /** When it is next looked at. */
+  readonly nextAt: number;
+}
+
+/** An event that a replay found without a delivery. */
+export interface MissingRow extends MissingKey {
+  readonly subscriptionId: string;
+  readonly route: string;
+  readonly dueAt: number;
+  readonly tries: number;
 }
 
 export type ApiKeyRow = ApiKeyRecord & { readonly hash: string };
@@ -95,6 +116,8 @@ export class MemoryState {
   readonly apiKeys: Table<ApiKeyRow>;
   /** Requests with an idempotency key. */
   readonly requests: Table<RequestRow>;
+  readonly replays: Table<ReplayRow>;
+  readonly missing: Table<MissingRow>;
 
   constructor(under?: MemoryState) {
     this.subscriptions = new Table(under?.subscriptions);
@@ -110,6 +133,8 @@ export class MemoryState {
     this.lanes = new Table(under?.lanes);
     this.apiKeys = new Table(under?.apiKeys);
     this.requests = new Table(under?.requests);
+    this.replays = new Table(under?.replays);
+    this.missing = new Table(under?.missing);
   }
 
   lane(subscriptionId: string): LaneState {
@@ -128,10 +153,20 @@ export class MemoryState {
   }
 
   putDelivery(row: DeliveryRow): void {
+    this.#countReplayed(row);
     this.deliveries.set(row.id, row);
     this.pairs.set(pairKey(row.eventId, row.subscriptionId), row.id);
     if (row.status === "pending") this.pending.set(row.id, row);
     else this.pending.delete(row.id);
+  }
+
+  /** The one place where a pending row becomes final: its replay learns what became of it. */
+  #countReplayed({ id, status }: DeliveryRow): void {
+    const { replayId } = this.pending.get(id) ?? {};
+    const replay = status === "pending" || replayId === undefined ? undefined : this.replays.get(replayId);
+    if (replay === undefined || status === "pending") return;
+    const { record } = replay;
+    this.replays.set(record.id, { ...replay, record: { ...record, [status]: record[status] + 1 } });
   }
 
   dropDelivery(row: DeliveryRow): void {
@@ -164,6 +199,10 @@ export function eventKey(key: EventKey): string {
 
 export function bodyKey(projectId: string, eventId: string, variant: string): string {
   return [projectId, eventId, variant].join(separator);
+}
+
+export function missingKey({ replayId, eventId }: MissingKey): string {
+  return replayId + separator + eventId;
 }
 
 export function pairKey(eventId: string, subscriptionId: string): string {

@@ -3,7 +3,7 @@ import type { EventOutcome } from "../../model/event.ts";
 import type { Hold } from "../../model/states.ts";
 import { type Subscription, type SubscriptionRecord, subscriptionVersion } from "../../model/subscription.ts";
 import { rateFreeAt } from "../lane-state.ts";
-import { blockedAt } from "../ordering.ts";
+import { blockedAt, dueTime } from "../ordering.ts";
 import { validSecrets } from "../secret-rotation.ts";
 import {
   bodyKey,
@@ -116,7 +116,7 @@ function holdOf(state: MemoryState, row: DeliveryRow, now: number): Hold | undef
   if (lane.open) return "circuit_open";
   if (lane.holdUntil > now) return "retry_after";
   const free = rateFreeAt(lane, state.limits(row.subscriptionId));
-  return free > now && row.dueAt <= now ? "rate_limited" : undefined;
+  return free > now && dueTime(row.dueAt) <= now ? "rate_limited" : undefined;
 }
 
 /** True when management holds the lane. A lane without a subscription is nobody's to hold. */

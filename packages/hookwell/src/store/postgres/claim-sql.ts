@@ -1,3 +1,4 @@
+import { behindLive, blockedAt } from "../ordering.ts";
 import { nowSql, oneOf, textsFor } from "./database.ts";
 import { awakeSql, blockedUntilSql, policyRoomSql, rateFreeSql, restsUntilSql } from "./lanes.ts";
 
@@ -51,11 +52,19 @@ function takeSql(s: string): string {
     `(SELECT l.subscription_id, l.guarded, ${lap} AS lap FROM ${s}.lane l
       WHERE l.ready AND l.held = 0 AND l.subscription_id ${after} (SELECT cursor FROM t)
       ORDER BY l.subscription_id)`;
+  const due = (lane: string, range: string, after: string): string =>
+    `SELECT found.id, found.due_at FROM (
+      SELECT d.id, d.due_at FROM ${s}.delivery d
+      WHERE d.subscription_id = ${lane} AND d.status = 'pending' AND ${range}${after}
+      ORDER BY d.due_at, d.id LIMIT 1
+      FOR UPDATE SKIP LOCKED
+    ) AS found`;
+  // What a replay queued is looked for only where nothing live is due.
   const next = (lane: string, after: string): string =>
-    `SELECT d.id, d.due_at FROM ${s}.delivery d
-    WHERE d.subscription_id = ${lane} AND d.status = 'pending' AND d.due_at <= (SELECT now FROM t)${after}
-    ORDER BY d.due_at, d.id LIMIT 1
-    FOR UPDATE SKIP LOCKED`;
+    `${due(lane, "d.due_at <= (SELECT now FROM t)", after)}
+    UNION ALL
+    ${due(lane, `d.due_at >= ${behindLive} AND d.due_at <= ${behindLive} + (SELECT now FROM t)`, after)}
+    LIMIT 1`;
   return `WITH RECURSIVE t AS MATERIALIZED (
   SELECT ${nowSql("$1")} AS now, $2::text::int AS most, $3::text COLLATE "C" AS cursor, $4::text::int AS room,
     $5::text::jsonb AS rooms, $6::text::bigint AS lease,
@@ -153,10 +162,13 @@ FOR UPDATE SKIP LOCKED`;
 }
 
 function sleepSql(s: string): string {
-  const due = `(
-    SELECT d.due_at FROM ${s}.delivery d WHERE d.subscription_id = l.subscription_id AND d.status = 'pending'
+  const first = (value: string, range: string): string => `(
+    SELECT ${value} FROM ${s}.delivery d
+    WHERE d.subscription_id = l.subscription_id AND d.status = 'pending' AND ${range}
     ORDER BY d.due_at, d.id LIMIT 1
   )`;
+  const due = `least(${first("d.due_at", `d.due_at < ${behindLive}`)},
+    ${first(`d.due_at - ${behindLive}`, `d.due_at >= ${behindLive} AND d.due_at < ${blockedAt}`)})`;
   return `WITH t AS MATERIALIZED (
   SELECT $1::text::bigint AS now
 )

@@ -1,7 +1,7 @@
 import type { Row } from "../../adapters/seam.ts";
 import type { AttemptRecord, DeliveryRecord } from "../../model/delivery.ts";
 import type { DeliveryStatus, Hold } from "../../model/states.ts";
-import { blockedAt } from "../ordering.ts";
+import { behindLive, blockedAt } from "../ordering.ts";
 import { rateFreeSql } from "./lanes.ts";
 import {
   date,
@@ -24,7 +24,7 @@ export const recordColumnsSql = `d.id, d.event_id, d.subscription_id, d.project_
     WHEN d.due_at = ${blockedAt} THEN 'ordering'
     WHEN l.opened_at IS NOT NULL THEN 'circuit_open'
     WHEN l.hold_until > (SELECT now FROM t) THEN 'retry_after'
-    WHEN d.due_at <= (SELECT now FROM t) AND ${rateFreeSql("l.rate_tat")} > (SELECT now FROM t)
+    WHEN d.due_at % ${behindLive} <= (SELECT now FROM t) AND ${rateFreeSql("l.rate_tat")} > (SELECT now FROM t)
       THEN 'rate_limited' END AS hold`;
 
 /** What those columns come from, for `d`. */

@@ -78,6 +78,7 @@ FOR UPDATE OF d`,
       THEN ${blockedAt} ELSE t.now END,
     attempts = CASE d.status WHEN 'pending' THEN d.attempts ELSE 0 END,
     round = d.round + CASE d.status WHEN 'pending' THEN 0 ELSE 1 END,
+    replay_id = CASE d.status WHEN 'pending' THEN d.replay_id END,
     status = 'pending', reason = NULL, delivered_at = NULL,
     last_started_at = NULL, last_duration_ms = NULL, last_status_code = NULL
   FROM t WHERE d.id = t.id

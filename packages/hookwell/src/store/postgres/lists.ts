@@ -88,6 +88,7 @@ export async function listDeliveries(
   where.equal("d.event_id", filter.eventId);
   where.equal("d.type", filter.type);
   where.equal("d.error_code", filter.errorCode);
+  where.equal("d.replay_id", filter.replayId);
   where.equal("e.subject", filter.subject);
   where.host("s.url_host", filter.urlHost);
   const sql = `WITH t AS MATERIALIZED (SELECT ${nowSql("$1")} AS now)

@@ -1,4 +1,4 @@
-import { blockedAt } from "../ordering.ts";
+import { behindLive, blockedAt } from "../ordering.ts";
 import { nowSql, oneOf, textsFor } from "./database.ts";
 import { wakeLanesSql } from "./lanes.ts";
 
@@ -17,6 +17,11 @@ interface OrderingTexts {
   readonly drop: string;
   /** $1 delivery. Answers superseded (0 or 1): a higher revision of its subject may have been seen. */
   readonly superseded: string;
+}
+
+/** What the `due_at` of row `d` has besides the time it waits for: a replayed one stands behind what is live. */
+export function behindReplayedSql(d: string): string {
+  return `CASE WHEN ${d}.replay_id IS NULL THEN 0 ELSE ${behindLive} END`;
 }
 
 const seen = (d: string): string => `(${d}.attempts > 0 OR ${d}.round > 1)`;
@@ -82,7 +87,7 @@ SELECT h.id FROM k CROSS JOIN LATERAL (
   WHERE NOT k.busy AND f.id IS DISTINCT FROM k.head
 ), moved AS (
   UPDATE ${s}.delivery d
-  SET due_at = CASE WHEN d.id = firsts.first THEN d.next_attempt_at ELSE ${blockedAt} END
+  SET due_at = CASE WHEN d.id = firsts.first THEN d.next_attempt_at + ${behindReplayedSql("d")} ELSE ${blockedAt} END
   FROM firsts
   WHERE ${oneOf("d.id", "SELECT first FROM firsts UNION ALL SELECT head FROM firsts WHERE head IS NOT NULL")}
     AND (d.id = firsts.first OR d.id = firsts.head) AND d.status = 'pending'
@@ -99,7 +104,7 @@ WHERE d.subscription_id = $1::text AND ${queued("d")} AND d.due_at = ${blockedAt
   SELECT ${nowSql("$1")} AS now, $2::text AS lane
 ), moved AS (
   UPDATE ${s}.delivery d SET order_key = NULL,
-    due_at = CASE d.due_at WHEN ${blockedAt} THEN d.next_attempt_at ELSE d.due_at END
+    due_at = CASE d.due_at WHEN ${blockedAt} THEN d.next_attempt_at + ${behindReplayedSql("d")} ELSE d.due_at END
   FROM t WHERE d.subscription_id = t.lane AND ${queued("d")}
   RETURNING d.subscription_id
 )

@@ -59,6 +59,7 @@ import { loadDeliveries } from "./loading.ts";
 import { PostgresMigrations } from "./migrator.ts";
 import { checkKeys, checkServer, verifyKeys } from "./opening.ts";
 import { type PgPool, type PostgresOptions, quotedSchema } from "./options.ts";
+import { PostgresReplays } from "./postgres-replays.ts";
 import { type Mark, markDelivery, recordOutcomes } from "./record.ts";
 import { abandonRequest, beginRequest, finishRequest } from "./requests.ts";
 import { openEndpoint, rotateSecret } from "./secrets.ts";
@@ -80,6 +81,7 @@ export class PostgresOutbox implements OutboxStore {
   readonly dialect = "postgres";
   /** The four verbs of the schema. */
   readonly migrations: Migrations & { grant(role: string): string };
+  readonly replays: PostgresReplays;
   readonly #pool: PgPool;
   readonly #db: Database;
   readonly #schemaSteps: PostgresMigrations;
@@ -110,6 +112,7 @@ export class PostgresOutbox implements OutboxStore {
       options.logger,
     );
     this.#endpoints = new EndpointBook(this.#db, () => this.#keys());
+    this.replays = new PostgresReplays(this.#db);
     this.#upkeep = new Upkeep(this.#db, this.#endpoints);
   }
 

@@ -1,6 +1,7 @@
 import { nowSql, oneOf, textsFor } from "./database.ts";
 import { laneChangesSql } from "./lane-changes-sql.ts";
 import { blockedUntilSql, wakeLanesSql } from "./lanes.ts";
+import { behindReplayedSql } from "./ordering-sql.ts";
 
 interface RecordTexts {
   /**
@@ -45,7 +46,7 @@ export const recordTexts = textsFor((s): RecordTexts => {
     reason = CASE i.kind WHEN 'failed' THEN i.reason WHEN 'gone' THEN 'gone' END,
     attempts = d.attempts - CASE WHEN i.sent THEN 0 ELSE 1 END,
     next_attempt_at = CASE i.kind WHEN 'retry' THEN ${now} + i.delay_ms ELSE d.next_attempt_at END,
-    due_at = CASE i.kind WHEN 'retry' THEN ${now} + i.delay_ms ELSE d.next_attempt_at END,
+    due_at = CASE i.kind WHEN 'retry' THEN ${now} + i.delay_ms ELSE d.next_attempt_at END + ${behindReplayedSql("d")},
     lease_token = NULL, lease_until = NULL, updated_at = ${now},
     delivered_at = CASE i.kind WHEN 'delivered' THEN ${now} END,
     error_code = coalesce(i.error_code, d.error_code),
@@ -57,7 +58,7 @@ export const recordTexts = textsFor((s): RecordTexts => {
   WHERE d.id = i.id
   RETURNING i.ord, d.id, d.status, d.attempts, d.round, d.subscription_id, d.event_id, d.type,
     d.error_code, i.kind, i.sent, i.breakable, i.hold_ms,
-    d.due_at AS next_due
+    d.next_attempt_at AS next_due
 ), logged AS (
   INSERT INTO ${s}.attempt (delivery_id, round, number, started_at, duration_ms, status_code, error_code, error,
     response_excerpt)
@@ -97,7 +98,7 @@ ORDER BY ord, lane, change DESC`,
     status = i.status, reason = i.reason,
     attempts = coalesce(i.attempts, CASE WHEN d.lease_token IS NULL THEN d.attempts + 1 ELSE d.attempts END),
     next_attempt_at = coalesce(i.next_attempt_at, d.next_attempt_at),
-    due_at = coalesce(i.next_attempt_at, d.next_attempt_at),
+    due_at = coalesce(i.next_attempt_at, d.next_attempt_at) + ${behindReplayedSql("d")},
     lease_token = NULL, lease_until = NULL,
     last_error = coalesce(i.last_error, d.last_error),
     updated_at = coalesce(i.at, ${now}),

@@ -1,4 +1,5 @@
 import type { Migration } from "../migrations.ts";
+import { replaySchema } from "./replay-schema.ts";
 import { requestTables } from "./request-tables.ts";
 
 // Every text that is compared or ordered is COLLATE "C": ids sort by code unit, as in the other stores, whatever
@@ -221,4 +222,5 @@ export const migrations: readonly Migration[] = [
   { version: 1, name: "initial", compatibleFrom: 1, sql: initial.trimStart() },
   { version: 2, name: "idempotent_requests", compatibleFrom: 1, sql: requestTables },
   { version: 3, name: "parked_events", compatibleFrom: 1, sql: parkedEvents },
+  { version: 4, name: "replays", compatibleFrom: 1, sql: replaySchema },
 ];

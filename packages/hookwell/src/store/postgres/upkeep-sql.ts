@@ -1,3 +1,4 @@
+import { behindLive } from "../ordering.ts";
 import { nowSql, oneOf, textsFor } from "./database.ts";
 import { restsUntilSql } from "./lanes.ts";
 
@@ -188,6 +189,10 @@ SELECT (SELECT count(*) FROM (
   CROSS JOIN LATERAL (
     SELECT 1 FROM ${s}.delivery d
     WHERE d.subscription_id = r.subscription_id AND d.status = 'pending' AND d.due_at <= ${now}
+    UNION ALL
+    SELECT 1 FROM ${s}.delivery d
+    WHERE d.subscription_id = r.subscription_id AND d.status = 'pending'
+      AND d.due_at >= ${behindLive} AND d.due_at <= ${behindLive} + ${now}
     LIMIT (SELECT most FROM t)
   ) AS due
   LIMIT (SELECT most FROM t)

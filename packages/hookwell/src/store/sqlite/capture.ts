@@ -10,7 +10,8 @@ import { integer, optionalText, statement, text } from "./rows.ts";
 /** Fan-out in capture falls back to dispatch beyond this many matching subscriptions. */
 const mostMatches = 1_000;
 /** Name of the body that capture writes: such types have one body for everybody. */
-const captureVariant = "";
+/** Variant of the body that capture freezes. */
+export const captureVariant = "";
 
 // The first statement is a write: in a transaction that began DEFERRED it waits for the lock like any write,
 // where a read first could only fail later. It is also the only one of an ordinary capture.

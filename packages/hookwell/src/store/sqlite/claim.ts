@@ -1,6 +1,7 @@
 import { ValidationError } from "../../model/errors.ts";
 import type { ClaimRequest } from "../contract.ts";
 import { afterClaim, isGuarded, policyRoom, rateFreeAt } from "../lane-state.ts";
+import { behindLive, blockedAt } from "../ordering.ts";
 import type { Connection } from "./connection.ts";
 import { type LaneRow, laneColumns, toLane, writeLane } from "./lane-rows.ts";
 import { integer, text } from "./rows.ts";
@@ -31,11 +32,14 @@ SELECT id, due_at FROM hookwell_delivery INDEXED BY hookwell_delivery_pending
 WHERE subscription_id = ? AND status = 'pending' AND due_at <= ? AND (due_at, id) > (?, ?)
 ORDER BY due_at, id LIMIT CAST(? AS INTEGER)`;
 
-// The lane is ready, so that it rests no more.
+const firstDue = (value: string, range: string): string => `
+  SELECT due FROM (SELECT ${value} AS due FROM hookwell_delivery INDEXED BY hookwell_delivery_pending
+    WHERE subscription_id = ? AND status = 'pending' AND ${range} ORDER BY due_at LIMIT 1)`;
+
+// The lane is ready, so that it rests no more. What a replay queued stands behind what is live.
 const sleepText = `
-UPDATE hookwell_lane SET ready = 0, next_due = (
-  SELECT due_at FROM hookwell_delivery INDEXED BY hookwell_delivery_pending
-  WHERE subscription_id = ? AND status = 'pending' ORDER BY due_at LIMIT 1)
+UPDATE hookwell_lane SET ready = 0, next_due = (SELECT min(due) FROM (${firstDue("due_at", `due_at < ${behindLive}`)}
+  UNION ALL ${firstDue(`due_at - ${behindLive}`, `due_at >= ${behindLive} AND due_at < ${blockedAt}`)}))
 WHERE subscription_id = ?`;
 
 const leaseText = `
@@ -111,7 +115,7 @@ function lanesWithWork(connection: Connection, request: ClaimRequest, now: numbe
     if (free < 1) return;
     const lane: Lane = { id, row, room: free, rows: [] };
     if (fetchRows(connection, lane, 1, now) > 0) lanes.push(lane);
-    else connection.all(sleepText, [id, id]);
+    else connection.all(sleepText, [id, id, id]);
   };
   const walk = (text_: string, from: string, ...bound: string[]): void => {
     for (let after = from; lanes.length < limit; ) {
@@ -132,16 +136,17 @@ function lanesWithWork(connection: Connection, request: ClaimRequest, now: numbe
 
 /** Reads up to `count` more due rows of a lane; answers how many there were. */
 function fetchRows(connection: Connection, lane: Lane, count: number, now: number): number {
-  const last = lane.rows.at(-1);
-  const rows = connection.all(dueRowsText, [
-    lane.id,
-    now,
-    last?.dueAt ?? Number.MIN_SAFE_INTEGER,
-    last?.id ?? "",
-    count,
-  ]);
-  for (const row of rows) lane.rows.push({ id: text(row.id), dueAt: integer(row.due_at) });
-  return rows.length;
+  const before = lane.rows.length;
+  const read = (from: number, until: number): void => {
+    const last = lane.rows.at(-1);
+    const place = last && last.dueAt >= from ? last : { dueAt: from, id: "" };
+    const left = count - (lane.rows.length - before);
+    for (const row of connection.all(dueRowsText, [lane.id, until, place.dueAt, place.id, left]))
+      lane.rows.push({ id: text(row.id), dueAt: integer(row.due_at) });
+  };
+  if ((lane.rows.at(-1)?.dueAt ?? 0) < behindLive) read(Number.MIN_SAFE_INTEGER, now);
+  if (lane.rows.length - before < count) read(behindLive, behindLive + now);
+  return lane.rows.length - before;
 }
 
 /**

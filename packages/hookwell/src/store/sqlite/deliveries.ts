@@ -93,7 +93,7 @@ UPDATE hookwell_delivery SET attempts = attempts WHERE id = ?
 RETURNING project_id, subscription_id, status, lease_until, order_key, order_at`;
 const ownerText = "SELECT project_id, tenant_id, owner_id, status FROM hookwell_subscription WHERE id = ?";
 
-const keepSuccessText = `
+export const keepSuccessText = `
 INSERT INTO hookwell_attempt (delivery_id, round, number, started_at, duration_ms, status_code)
 SELECT id, round, attempts, last_started_at, last_duration_ms, last_status_code
 FROM hookwell_delivery WHERE id = ? AND last_started_at IS NOT NULL
@@ -105,11 +105,11 @@ UPDATE hookwell_delivery SET next_attempt_at = CAST(? AS INTEGER),
   updated_at = CAST(? AS INTEGER), lease_token = NULL, lease_until = NULL
 WHERE id = ?`;
 const reopenText = `
-UPDATE hookwell_delivery SET status = 'pending', reason = NULL, attempts = 0, round = round + 1,
+UPDATE hookwell_delivery SET status = 'pending', reason = NULL, attempts = 0, round = round + 1, replay_id = NULL,
   due_at = CASE WHEN order_key IS NULL THEN due_at ELSE 9000000000000000 END,
   delivered_at = NULL, last_started_at = NULL, last_duration_ms = NULL, last_status_code = NULL
 WHERE id = ?`;
-const cancelText = `
+export const cancelText = `
 UPDATE hookwell_delivery SET status = 'cancelled', reason = 'by_hand', lease_token = NULL, lease_until = NULL,
   updated_at = CAST(? AS INTEGER)
 WHERE id = ?`;

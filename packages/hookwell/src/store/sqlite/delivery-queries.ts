@@ -54,13 +54,25 @@ export function listAttempts(connection: Connection, deliveryId: string): Attemp
   return rows.map(toAttempt);
 }
 
-const ofSubscription = "EXISTS (SELECT 1 FROM hookwell_subscription f WHERE f.id = d.subscription_id AND";
-const ofEvent =
+export const ofSubscription =
+  "EXISTS (SELECT 1 FROM hookwell_subscription f WHERE f.id = d.subscription_id AND";
+export const ofEvent =
   "EXISTS (SELECT 1 FROM hookwell_event f WHERE f.id = d.event_id AND f.project_id = d.project_id AND";
 
 function deliveryListing(filter: DeliveryFilter): Listing {
-  const { projectId, tenantId, ownerId, status, subscriptionId, eventId, type, subject, urlHost, errorCode } =
-    filter;
+  const {
+    projectId,
+    tenantId,
+    ownerId,
+    status,
+    subscriptionId,
+    eventId,
+    type,
+    subject,
+    urlHost,
+    errorCode,
+    replayId,
+  } = filter;
   const place = indexFor(filter);
   const filters: Condition[] = [];
   const equal = (column: string, value: string | undefined): void => {
@@ -71,6 +83,7 @@ function deliveryListing(filter: DeliveryFilter): Listing {
   equal("event_id", eventId);
   equal("type", type);
   equal("error_code", errorCode);
+  equal("replay_id", replayId);
   equal("status", status);
   // Tenant and owner of a delivery are those of the subscription it goes to.
   if (tenantId !== undefined) filters.push(condition(`${ofSubscription} f.tenant_id = ?)`, tenantId));
@@ -93,7 +106,7 @@ function deliveryListing(filter: DeliveryFilter): Listing {
 }
 
 /** The index that leaves the fewest rows to look at. */
-function indexFor({ status, subscriptionId, eventId, subject }: DeliveryFilter): {
+export function indexFor({ status, subscriptionId, eventId, subject, replayId }: DeliveryFilter): {
   readonly index: string;
   readonly served: readonly Condition[];
   readonly column?: string;
@@ -111,6 +124,12 @@ function indexFor({ status, subscriptionId, eventId, subject }: DeliveryFilter):
       index: "hookwell_delivery_pair",
       served: [condition("d.event_id IN (SELECT id FROM hookwell_event WHERE subject = ?)", subject)],
       few: true,
+    };
+  if (replayId !== undefined)
+    return {
+      index: "hookwell_delivery_replay",
+      served: [condition("d.replay_id IS NOT NULL"), condition("d.replay_id = ?", replayId)],
+      column: "replay_id",
     };
   if (subscriptionId !== undefined)
     return {

@@ -3,7 +3,7 @@ import type { AttemptRecord, Delivery, DeliveryRecord } from "../../model/delive
 import type { DeliveryStatus, Hold } from "../../model/states.ts";
 import type { RateLimit } from "../../model/subscription.ts";
 import { rateFreeAt } from "../lane-state.ts";
-import { blockedAt } from "../ordering.ts";
+import { blockedAt, dueTime } from "../ordering.ts";
 import { type Endpoint, secretsAt } from "./endpoints.ts";
 import {
   date,
@@ -106,7 +106,7 @@ function holdOf(row: Row, now: number): Hold | undefined {
   if (optionalInteger(row.opened_at) !== undefined) return "circuit_open";
   if ((optionalInteger(row.hold_until) ?? 0) > now) return "retry_after";
   const rateLimit = optionalJson<RateLimit>(row.rate_limit);
-  if (!rateLimit || integer(row.due_at) > now) return undefined;
+  if (!rateLimit || dueTime(integer(row.due_at)) > now) return undefined;
   const free = rateFreeAt({ rateTat: integer(row.rate_tat) }, { rateLimit });
   return free > now ? "rate_limited" : undefined;
 }

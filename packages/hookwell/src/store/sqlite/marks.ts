@@ -5,7 +5,7 @@ import { storable } from "../storable.ts";
 import type { Connection } from "./connection.ts";
 import { readLane, writeLane } from "./lane-rows.ts";
 import { laneDue } from "./lanes.ts";
-import { settleOrder } from "./ordering.ts";
+import { behindReplayed, settleOrder } from "./ordering.ts";
 import { optionalText, text } from "./rows.ts";
 
 const free = "lease_token = NULL, lease_until = NULL, updated_at = ?";
@@ -18,7 +18,9 @@ const markText = (set: string): string => `UPDATE hookwell_delivery SET ${set}, 
 const markDeliveredText = markText(
   "status = 'delivered', delivered_at = ?, attempts = attempts + (lease_token IS NULL)",
 );
-const rescheduleText = markText("attempts = ?, last_error = ?, next_attempt_at = ?, due_at = ?");
+const rescheduleText = markText(
+  `attempts = ?, last_error = ?, next_attempt_at = ?, due_at = CAST(? AS INTEGER) + ${behindReplayed}`,
+);
 const markFailedText = markText(
   "status = 'failed', reason = 'attempts_exhausted', attempts = ?, last_error = ?",
 );

@@ -13,6 +13,7 @@ import {
 import type { Connection } from "./connection.ts";
 import type { SqliteHandle } from "./driver.ts";
 import { initialTables } from "./initial-tables.ts";
+import { replayTables } from "./replay-tables.ts";
 import { requestTables } from "./request-tables.ts";
 import { integer } from "./rows.ts";
 import { storageError } from "./sqlite-errors.ts";
@@ -26,6 +27,7 @@ export const sqliteMigrations: readonly Migration[] = [
   { version: 1, name: "initial", compatibleFrom: 1, sql: initialTables },
   { version: 2, name: "idempotent_requests", compatibleFrom: 1, sql: requestTables },
   { version: 3, name: "parked_events", compatibleFrom: 1, sql: parkedEvents },
+  { version: 4, name: "replays", compatibleFrom: 1, sql: replayTables },
 ];
 
 /** The table of applied steps: made before the first step, and never changed. */

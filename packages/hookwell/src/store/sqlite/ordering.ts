@@ -1,9 +1,13 @@
 import type { Program } from "../../adapters/seam.ts";
-import { blockedAt, isRevised } from "../ordering.ts";
+import { behindLive, blockedAt, isRevised } from "../ordering.ts";
 import { wakeLanes } from "./lanes.ts";
 import { integer, optionalInteger, optionalText, statement, text } from "./rows.ts";
 
 const blocked = String(blockedAt);
+
+/** What a row's `due_at` has besides the time it waits for: a replayed one stands behind what is live. */
+export const behindReplayed = `CASE WHEN replay_id IS NULL THEN 0 ELSE ${behindLive} END`;
+
 const groupText =
   "SELECT subscription_id, order_key FROM hookwell_delivery INDEXED BY hookwell_delivery_id WHERE id = ?";
 const markText = `
@@ -24,13 +28,13 @@ SELECT id FROM hookwell_delivery INDEXED BY hookwell_delivery_queue
 WHERE subscription_id = ? AND order_key = ? AND order_key IS NOT NULL AND status = 'pending'
 ORDER BY order_at, id LIMIT 1`;
 const blockText = `UPDATE hookwell_delivery SET due_at = ${blocked} WHERE id = ?`;
-const freeText = "UPDATE hookwell_delivery SET due_at = next_attempt_at WHERE id = ?";
+const freeText = `UPDATE hookwell_delivery SET due_at = next_attempt_at + ${behindReplayed} WHERE id = ?`;
 const waitingText = `
 SELECT id FROM hookwell_delivery INDEXED BY hookwell_delivery_queue
 WHERE subscription_id = ? AND order_key IS NOT NULL AND status = 'pending' AND due_at = ${blocked}`;
 const dropText = `
 UPDATE hookwell_delivery INDEXED BY hookwell_delivery_queue
-SET due_at = CASE due_at WHEN ${blocked} THEN next_attempt_at ELSE due_at END, order_key = NULL
+SET due_at = CASE due_at WHEN ${blocked} THEN next_attempt_at + ${behindReplayed} ELSE due_at END, order_key = NULL
 WHERE subscription_id = ? AND order_key IS NOT NULL AND status = 'pending'`;
 
 /** After any change in the group of this row: cancels what came too late, and lets the first one go. */

@@ -6,12 +6,13 @@ import type { RecordResult } from "../contract.ts";
 import { LaneBatch } from "../lane-news.ts";
 import { freesPlace, type LaneState, laneOutcome } from "../lane-state.ts";
 import { isOperational, operationalInput } from "../operational.ts";
+import { dueTime } from "../ordering.ts";
 import { storable } from "../storable.ts";
 import { captureProgram } from "./capture.ts";
 import type { Connection, SqliteValue } from "./connection.ts";
 import { readLane, writeLane } from "./lane-rows.ts";
 import { followStatus, laneDue, restsUntil, wakeLanes } from "./lanes.ts";
-import { settleOrder } from "./ordering.ts";
+import { behindReplayed, settleOrder } from "./ordering.ts";
 import { integer, optionalText, text } from "./rows.ts";
 
 const claimed = "WHERE id = ? AND status = 'pending' AND lease_token = ?";
@@ -25,12 +26,12 @@ UPDATE hookwell_delivery SET status = 'delivered', ${free}, delivered_at = ?, la
 ${claimed} ${answer}`;
 
 const releasedText = `
-UPDATE hookwell_delivery SET ${free}, attempts = attempts - 1, due_at = next_attempt_at
+UPDATE hookwell_delivery SET ${free}, attempts = attempts - 1, due_at = next_attempt_at + ${behindReplayed}
 ${claimed} ${answer}`;
 
 const retryText = `
 UPDATE hookwell_delivery SET ${free}, error_code = coalesce(?, error_code), last_error = coalesce(?, last_error),
-  next_attempt_at = ?, due_at = ?
+  next_attempt_at = ?, due_at = CAST(? AS INTEGER) + ${behindReplayed}
 ${claimed} ${answer}`;
 
 const failedText = `
@@ -107,7 +108,7 @@ export function recordOutcomes(
     else if ("holdLaneMs" in outcome && outcome.holdLaneMs !== undefined) {
       const until = now + Math.round(outcome.holdLaneMs);
       connection.all(laneHoldText, [until, until, lane]);
-    } else if (outcome.kind === "retry") connection.run(laneDue(lane, integer(row.due_at)));
+    } else if (outcome.kind === "retry") connection.run(laneDue(lane, dueTime(integer(row.due_at))));
   }
   let readied = false;
   for (const id of finished) if (runProgramSync(settleOrder(id, now), connection.run)) readied = true;

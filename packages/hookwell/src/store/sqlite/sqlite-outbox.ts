@@ -56,6 +56,7 @@ import { Recording } from "./recording.ts";
 import { abandonRequest, beginRequest, finishRequest } from "./requests.ts";
 import { openEndpoint, rotateProgram } from "./secrets.ts";
 import { Session } from "./session.ts";
+import { SqliteReplays } from "./sqlite-replays.ts";
 import {
   getSubscription,
   listActive,
@@ -73,6 +74,7 @@ const referenceLeaseMs = 30_000;
 export class SqliteOutbox implements OutboxStore {
   readonly dialect = "sqlite";
   readonly migrations: Migrations;
+  readonly replays: SqliteReplays;
   readonly #session: Session;
   readonly #recording: Recording;
   readonly #maintenance: Maintenance;
@@ -82,6 +84,7 @@ export class SqliteOutbox implements OutboxStore {
   constructor(options: SqliteOptions) {
     const session = new Session(options);
     this.#session = session;
+    this.replays = new SqliteReplays(session);
     this.migrations = session.migrations;
     this.#recording = new Recording(session, options.logger);
     this.#maintenance = new Maintenance(session.connection, session.endpoints);

@@ -1,3 +1,4 @@
+import { behindLive } from "../ordering.ts";
 import type { Connection } from "./connection.ts";
 import { restsUntil } from "./lanes.ts";
 import { integer, optionalInteger } from "./rows.ts";
@@ -48,11 +49,15 @@ export function lag(
   };
 }
 
-const countPendingText = `
-SELECT count(*) AS count FROM (
+const dueRows = (range: string): string => `
   SELECT 1 FROM (${runnable}) r
   CROSS JOIN hookwell_delivery d INDEXED BY hookwell_delivery_pending ON d.subscription_id = r.subscription_id
-  WHERE d.status = 'pending' AND d.due_at <= ? LIMIT CAST(? AS INTEGER))`;
+  WHERE d.status = 'pending' AND ${range}`;
+// Live ones, then what replays queued.
+const countPendingText = `
+SELECT count(*) AS count FROM (${dueRows("d.due_at <= ?")}
+  UNION ALL ${dueRows(`d.due_at BETWEEN ${behindLive} AND ${behindLive} + CAST(? AS INTEGER)`)}
+  LIMIT CAST(? AS INTEGER))`;
 const countNewText = `
 SELECT count(*) AS count FROM (
   SELECT 1 FROM hookwell_event INDEXED BY hookwell_event_new WHERE state = 'new' LIMIT CAST(? AS INTEGER))`;
@@ -63,7 +68,7 @@ export function countRemaining(
   now: number,
 ): { readonly pending: number; readonly newEvents: number } {
   return {
-    pending: integer(connection.all(countPendingText, [now, now, max])[0]!.count),
+    pending: integer(connection.all(countPendingText, [now, now, now, now, max])[0]!.count),
     newEvents: integer(connection.all(countNewText, [max])[0]!.count),
   };
 }

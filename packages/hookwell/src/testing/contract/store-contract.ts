@@ -1,3 +1,4 @@
+import { bulkCancelRules } from "./bulk-cancel-rules.ts";
 import { captureRules } from "./capture-rules.ts";
 import { changeRules } from "./change-rules.ts";
 import { circuitRules } from "./circuit-rules.ts";
@@ -14,9 +15,11 @@ import { listRules } from "./list-rules.ts";
 import { managementRules } from "./management-rules.ts";
 import { markRules } from "./mark-rules.ts";
 import { matchingRules } from "./matching-rules.ts";
+import { missingRules } from "./missing-rules.ts";
 import { orderRules } from "./order-rules.ts";
 import { outcomeRules } from "./outcome-rules.ts";
 import { referenceRules } from "./reference-rules.ts";
+import { replayRules } from "./replay-rules.ts";
 import { requestRules } from "./request-rules.ts";
 import type { Rule } from "./rule.ts";
 import { secretRules } from "./secret-rules.ts";
@@ -47,6 +50,9 @@ const chapters: Readonly<Record<string, (rule: Rule) => void>> = {
   texts: textRules,
   upkeep: upkeepRules,
   inspection: inspectionRules,
+  replays: replayRules,
+  "missing deliveries": missingRules,
+  "bulk cancel": bulkCancelRules,
   "API keys": keyRules,
   "idempotent requests": requestRules,
 };
