@@ -22,8 +22,16 @@ export type { Actor, EventKey, EventOutcome, EventRecord } from "./model/event.t
 export type { IdFunc, RandomBytes } from "./model/ids.ts";
 export { type JsonValue, parseJson, stringifyJson } from "./model/json.ts";
 export type { Logger, ObservedEvents, Observer } from "./model/observe.ts";
+export type { DeliverySelection, ReplayedStatus, ReplayRecord } from "./model/replay.ts";
 export type { RetryPolicy, RetryPolicyInput, RetrySchedule } from "./model/retry.ts";
-export type { DeliveryStatus, DisabledReason, EventState, Hold, SubscriptionStatus } from "./model/states.ts";
+export type {
+  DeliveryStatus,
+  DisabledReason,
+  EventState,
+  Hold,
+  ReplayStatus,
+  SubscriptionStatus,
+} from "./model/states.ts";
 export type { RateLimit, Subscription, SubscriptionMerge, SubscriptionRecord } from "./model/subscription.ts";
 export type { Timers } from "./model/timers.ts";
 export {
@@ -81,4 +89,5 @@ export type {
   Visibility,
 } from "./store/contract.ts";
 export { MemoryOutbox, type MemoryTransaction, memoryTx } from "./store/memory/index.ts";
+export type { ReplayFilter } from "./store/replay-contract.ts";
 export type { RequestBegin, RequestBegun, RequestName, RequestStore } from "./store/request-contract.ts";

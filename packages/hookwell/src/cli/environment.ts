@@ -16,6 +16,7 @@ export {
   eventToJson,
   keyToJson,
   pageToJson,
+  replayToJson,
   subscriptionToJson,
   testSendToJson,
 } from "../publish/api-json.ts";

@@ -1,6 +1,7 @@
 import type { OutboxStore } from "../store/contract.ts";
 import { DeliveryLoop, type DeliveryLoopConfig } from "./delivery-loop.ts";
 import type { DispatchRounds } from "./loops.ts";
+import type { ReplayRounds } from "./replay-rounds.ts";
 
 /** What `drain` did, and what it left. */
 export interface DrainResult {
@@ -15,6 +16,7 @@ export interface DrainResult {
 export interface DrainConfig extends DeliveryLoopConfig {
   readonly store: Pick<OutboxStore, "claim" | "record" | "countRemaining">;
   readonly dispatcher?: DispatchRounds;
+  readonly replays?: Pick<ReplayRounds, "once">;
 }
 
 const mostRemaining = 10_000;
@@ -44,17 +46,18 @@ export async function drain(
       });
       const round = await config.dispatcher?.dispatchOnce();
       dispatched += round?.dispatched ?? 0;
+      const replayed = await config.replays?.once();
       // Slots that sends free while a claim is under way are not in it: only a claim that had them all is the last.
       const wasIdle = loop.idle;
       const { claimed, again } = late ? nothing : await loop.claimOnce(max - loop.counts.claimed);
-      if (again || round?.again) {
+      if (again || round?.again || replayed?.again) {
         await config.timers.sleep(0);
         continue;
       }
       if (loop.inFlight > 0) await Promise.race([wanted, loop.settled(), deadline]);
       else {
         await Promise.race([loop.settled(), deadline]);
-        if (wasIdle && claimed === 0 && !round?.taken) break;
+        if (wasIdle && claimed === 0 && !round?.taken && !replayed?.queued) break;
       }
       if (loop.counts.claimed >= max && loop.inFlight === 0) break;
     }

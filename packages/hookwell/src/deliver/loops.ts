@@ -2,6 +2,7 @@ import type { OutboxStore, RetentionPolicy } from "../store/contract.ts";
 import { DeliveryLoop, type DeliveryLoopConfig } from "./delivery-loop.ts";
 import { maintainOnce } from "./maintenance.ts";
 import { Pacer } from "./pacer.ts";
+import type { ReplayRounds } from "./replay-rounds.ts";
 import { StoreHealth } from "./store-health.ts";
 
 /** The dispatcher, as the loops see it. */
@@ -14,6 +15,8 @@ export interface LoopsConfig extends DeliveryLoopConfig {
   readonly store: Pick<OutboxStore, "claim" | "record" | "maintain" | "watch">;
   /** Absent = this process dispatches nothing. */
   readonly dispatcher?: DispatchRounds;
+  /** Absent = this process takes no replay on. */
+  readonly replays?: Pick<ReplayRounds, "once">;
   /** False = this process sends nothing. Default true. */
   readonly worker?: boolean;
   /** Null = nothing is pruned. */
@@ -24,6 +27,9 @@ const maintenanceMs = 60_000;
 const moreMs = 100;
 const cancelledMs = 2_000;
 const maintenanceBatch = 1_000;
+/** How often a process looks whether another one has made a replay. */
+const replayIdleMs = 5_000;
+const replayBusyMs = 250;
 /** How long senders get to heed an abort, and a store that fails to take the last outcomes. */
 const abandonMs = 1_000;
 
@@ -39,12 +45,13 @@ export class Loops {
   readonly #running: Promise<unknown>;
   #stopping: Promise<void> | undefined;
   #maintenance = new AbortController();
+  #replays = new AbortController();
   readonly #stopped = new AbortController();
 
   /** Begins at once. */
   constructor(config: LoopsConfig) {
     this.#config = config;
-    const { timers, random, dispatcher, worker = true } = config;
+    const { timers, random, dispatcher, replays, worker = true } = config;
     this.#pacers = { dispatch: new Pacer(timers, random), deliver: new Pacer(timers, random) };
     this.#delivery = new DeliveryLoop(config);
     this.#delivery.onWanted = () => this.#pacers.deliver.poke();
@@ -53,6 +60,7 @@ export class Loops {
     this.#running = Promise.all([
       ...(dispatcher ? [this.#dispatch(dispatcher)] : []),
       ...(worker ? [this.#deliver(), this.#maintain()] : []),
+      ...(replays ? [this.#replay(replays)] : []),
     ]);
   }
 
@@ -65,6 +73,11 @@ export class Loops {
   /** Runs maintenance now instead of within the minute: after a deletion. */
   maintainSoon(): void {
     this.#maintenance.abort();
+  }
+
+  /** Looks for replays now: one was made. */
+  replaySoon(): void {
+    this.#replays.abort();
   }
 
   /**
@@ -83,6 +96,7 @@ export class Loops {
     this.#pacers.deliver.stop();
     this.#stopped.abort();
     this.maintainSoon();
+    this.replaySoon();
     const finished = this.#running.then(() => this.#delivery.settled());
     if (await this.#within(graceMs, finished)) return;
     this.#delivery.abort();
@@ -128,6 +142,24 @@ export class Loops {
       } catch (error) {
         await pacer.pause(health.failed(error));
       }
+    }
+  }
+
+  async #replay(replays: Pick<ReplayRounds, "once">): Promise<void> {
+    const { timers, random, observe } = this.#config;
+    const health = new StoreHealth("replay", observe, random);
+    while (!this.#stopped.signal.aborted) {
+      let pause = replayIdleMs * (0.8 + 0.4 * random());
+      try {
+        const { queued, again, running } = await replays.once();
+        health.reached();
+        if (queued > 0) this.#pacers.deliver.poke();
+        if (again || running) pause = again ? 0 : replayBusyMs;
+      } catch (error) {
+        pause = health.failed(error);
+      }
+      await timers.sleep(pause, this.#replays.signal);
+      if (!this.#stopped.signal.aborted) this.#replays = new AbortController();
     }
   }
 

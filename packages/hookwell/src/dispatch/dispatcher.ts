@@ -1,15 +1,14 @@
 import type { Clock } from "../model/clock.ts";
-import type { Catalogue, EnvelopeEvent, EventTypeDefinition } from "../model/definition.ts";
+import type { Catalogue } from "../model/definition.ts";
 import type { EventKey, EventRecord } from "../model/event.ts";
-import { deliveryId } from "../model/ids.ts";
-import { type JsonValue, parseJson } from "../model/json.ts";
+import { parseJson } from "../model/json.ts";
 import { coveringFilters } from "../model/matching.ts";
 import { type Observer, silent } from "../model/observe.ts";
 import { systemTimers, type Timers } from "../model/timers.ts";
-import type { DispatchItem, Match, Now, OutboxStore } from "../store/contract.ts";
+import type { DispatchItem, Now, OutboxStore } from "../store/contract.ts";
 import { storable } from "../store/storable.ts";
+import { type Draft, envelopeEvent, itemOf } from "./draft.ts";
 import { enrichAll } from "./enrichment.ts";
-import { type RenderedBody, renderBody, selectedNames } from "./render.ts";
 
 export interface DispatcherConfig {
   readonly store: Pick<OutboxStore, "takeNew" | "matchSubscriptions" | "dispatch" | "failDispatch">;
@@ -26,16 +25,17 @@ export interface DispatcherConfig {
   readonly timers?: Timers;
 }
 
-/** Waits before the repeated tries of an event that could not be dispatched, in ms; after the last it is parked. */
-const retryMs = [1_000, 2_000, 4_000, 8_000, 16_000];
+/** What a configuration leaves out. */
+export const dispatcherDefaults = {
+  virtualTime: false,
+  observe: silent,
+  batch: 100,
+  enrichTimeoutMs: 2_000,
+  timers: systemTimers,
+};
 
-/** One event on its way: what is known of it before the transaction. */
-interface Draft {
-  readonly event: EventRecord;
-  readonly definition: EventTypeDefinition | undefined;
-  readonly matches: readonly Match[];
-  readonly data: JsonValue;
-}
+/** Waits before the repeated tries of an event that could not be dispatched, in ms; after the last it is parked. */
+export const retryMs = [1_000, 2_000, 4_000, 8_000, 16_000];
 
 /** What one round has learnt; kept while a failed batch is repeated event by event, so that nobody is asked twice. */
 interface Round {
@@ -51,14 +51,7 @@ export class Dispatcher {
   readonly #routes: readonly string[];
 
   constructor(config: DispatcherConfig) {
-    this.#config = {
-      virtualTime: false,
-      observe: silent,
-      batch: 100,
-      enrichTimeoutMs: 2_000,
-      timers: systemTimers,
-      ...config,
-    };
+    this.#config = { ...dispatcherDefaults, ...config };
     this.#catalogue = config.catalogue ?? new Map();
     this.#routes = [...this.#catalogue.keys(), "*"];
   }
@@ -112,7 +105,7 @@ export class Dispatcher {
     for (const draft of drafts) {
       const { event } = draft;
       try {
-        items.set(keyText(event), { type: event.type, item: this.#item(draft, round.enriched.get(event)) });
+        items.set(keyText(event), { type: event.type, item: itemOf(draft, round.enriched.get(event)) });
       } catch (error) {
         round.broken.set(event, error);
       }
@@ -172,33 +165,6 @@ export class Dispatcher {
     for (const { event } of asked) enriched.set(event, patches.get(event) ?? "");
   }
 
-  #item({ event, definition, matches, data }: Draft, enriched: string | undefined): DispatchItem {
-    const patch = event.patch ?? enriched;
-    const whole = patch ? overlay(data, parseJson(patch)) : data;
-    const seen = envelopeEvent(event);
-    const bySelection = new Map<string, RenderedBody>();
-    const bodies = new Map<string, RenderedBody>();
-    const deliveries = matches.map(({ subscriptionId, endpointId, fields, ordered }) => {
-      const selection = selectedNames(definition?.fields, fields)?.join("\n") ?? "";
-      let body = bySelection.get(selection);
-      if (!body) {
-        body = renderBody(seen, whole, definition, fields);
-        bySelection.set(selection, body);
-        bodies.set(body.variant, body);
-      }
-      const id = deliveryId(event.id, subscriptionId);
-      return { id, subscriptionId, endpointId, variant: body.variant, ...(ordered && { ordered }) };
-    });
-    const { projectId, id } = event;
-    return {
-      projectId,
-      id,
-      bodies: [...bodies.values()],
-      deliveries,
-      ...(enriched ? { patch: enriched } : {}),
-    };
-  }
-
   /** Puts the event off, or parks it. Rejects when the store cannot even note that. */
   async #failed(event: EventRecord, error: unknown): Promise<void> {
     const { store, observe } = this.#config;
@@ -214,37 +180,6 @@ export class Dispatcher {
   #now(): Now {
     return this.#config.virtualTime ? this.#config.clock() : null;
   }
-}
-
-function envelopeEvent({
-  id,
-  type,
-  projectId,
-  tenantId,
-  subject,
-  revision,
-  actor,
-  occurredAt,
-}: EventRecord): EnvelopeEvent {
-  return {
-    id,
-    type,
-    projectId,
-    occurredAt,
-    ...(tenantId === undefined ? {} : { tenantId }),
-    ...(subject === undefined ? {} : { subject }),
-    ...(revision === undefined ? {} : { revision }),
-    ...(actor === undefined ? {} : { actor }),
-  };
-}
-
-/** The patch's fields over the data's top level; data that is no object stays as it is. */
-function overlay(data: JsonValue, patch: JsonValue): JsonValue {
-  if (typeof data !== "object" || data === null || Array.isArray(data)) return data;
-  return {
-    ...(data as Readonly<Record<string, JsonValue>>),
-    ...(patch as Readonly<Record<string, JsonValue>>),
-  };
 }
 
 function keyText({ projectId, id }: EventKey): string {

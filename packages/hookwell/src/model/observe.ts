@@ -1,5 +1,5 @@
 import type { Exchange } from "./delivery.ts";
-import type { DisabledReason } from "./states.ts";
+import type { DisabledReason, ReplayStatus } from "./states.ts";
 
 /**
  * Everything Hookwell reports while it works: a contract that logs and metrics are built on from outside
@@ -56,6 +56,8 @@ export interface ObservedEvents {
   readonly storeRegained: { readonly loop: string };
   /** Upkeep deleted this many deliveries and events that were older than their retention. */
   readonly pruned: { readonly deliveries: number; readonly events: number };
+  /** A replay came to its end: everything was queued, or it failed because its subscription takes nothing any more. */
+  readonly replayEnded: { readonly replayId: string; readonly status: ReplayStatus };
   /** Something works, but not as it should; the message says what to do. */
   readonly warning: { readonly message: string };
 }

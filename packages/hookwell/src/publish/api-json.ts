@@ -1,6 +1,7 @@
 import type { AttemptRecord, DeliveryDetail, DeliveryRecord } from "../model/delivery.ts";
 import type { EventOutcome, EventRecord } from "../model/event.ts";
 import { parseJson } from "../model/json.ts";
+import type { DeliverySelection, ReplayRecord } from "../model/replay.ts";
 import type { SubscriptionRecord } from "../model/subscription.ts";
 import type { ApiKeyRecord, PageOf, PagePosition } from "../store/contract.ts";
 import type { TestSend } from "./surface.ts";
@@ -109,6 +110,42 @@ export function attemptToJson(record: AttemptRecord) {
 
 export function testSendToJson(sent: TestSend) {
   return { event_id: sent.eventId, event_type: sent.eventType, attempt: attemptToJson(sent.attempt) };
+}
+
+export function replayToJson(record: ReplayRecord) {
+  const { selection } = record;
+  return {
+    id: record.id,
+    status: record.status,
+    count: record.count,
+    queued: record.queued,
+    delivered: record.delivered,
+    failed: record.failed,
+    cancelled: record.cancelled,
+    skipped: record.skipped,
+    error: record.error ?? null,
+    filter: selectionToJson(selection),
+    statuses: [...record.statuses],
+    since: record.since.toISOString(),
+    until: record.until.toISOString(),
+    created_at: record.createdAt.toISOString(),
+    finished_at: orNull(record.finishedAt),
+  };
+}
+
+function selectionToJson(selection: DeliverySelection) {
+  return {
+    project_id: selection.projectId ?? null,
+    tenant_id: selection.tenantId ?? null,
+    owner_id: selection.ownerId ?? null,
+    subscription_id: selection.subscriptionId ?? null,
+    event_id: selection.eventId ?? null,
+    type: selection.type ?? null,
+    subject: selection.subject ?? null,
+    url_host: selection.urlHost ?? null,
+    error_code: selection.errorCode ?? null,
+    replay_id: selection.replayId ?? null,
+  };
 }
 
 export function keyToJson(record: ApiKeyRecord) {

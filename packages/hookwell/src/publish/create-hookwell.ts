@@ -13,6 +13,7 @@ import { loggingObserver } from "./log-observed.ts";
 import { manageDeliveries } from "./manage-deliveries.ts";
 import { manageEvents } from "./manage-events.ts";
 import { manageKeys } from "./manage-keys.ts";
+import { manageReplays } from "./manage-replays.ts";
 import { manageSubscriptions } from "./manage-subscriptions.ts";
 import type { HookwellOptions } from "./options.ts";
 import type { TenantMode } from "./prepare-event.ts";
@@ -80,6 +81,15 @@ export function createHookwell<
     }),
     events: manageEvents({ store, scopes, wake }),
     deliveries: manageDeliveries({ store, scopes, now, wake }),
+    replays: manageReplays({
+      store,
+      scopes,
+      clock,
+      now,
+      retention: engine.retention ?? null,
+      replayId: idFunc("rpl_", clock, random),
+      replaySoon: () => engine.replaySoon(),
+    }),
     keys: manageKeys({ store, clock, random, keyId: idFunc("key_", clock, random), observe }),
     emitUnknown: (type, data, facts) => emitter.emit(type, data, facts),
     emitManyUnknown: (events, { tx }) => emitter.emitMany(events, { tx }),

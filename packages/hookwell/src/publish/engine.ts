@@ -1,9 +1,11 @@
 import { drain } from "../deliver/drain.ts";
 import { Loops, type LoopsConfig } from "../deliver/loops.ts";
 import { maintainOnce } from "../deliver/maintenance.ts";
+import { ReplayRounds } from "../deliver/replay-rounds.ts";
 import { dayLongRetryPolicy } from "../deliver/retry-policy.ts";
 import { StoreHealth } from "../deliver/store-health.ts";
 import { Dispatcher } from "../dispatch/dispatcher.ts";
+import { MissingFiller } from "../dispatch/missing-filler.ts";
 import type { Clock } from "../model/clock.ts";
 import type { Catalogue } from "../model/definition.ts";
 import { ConfigurationError } from "../model/errors.ts";
@@ -66,13 +68,19 @@ export class Engine {
     for (const run of this.#runs) run.maintainSoon();
   }
 
+  /** A replay was made. */
+  replaySoon(): void {
+    for (const run of this.#runs) run.replaySoon();
+  }
+
   start(options: StartOptions = {}): Run {
     const { dispatcher = true, worker = true, failureHook } = options;
     const config: LoopsConfig = {
       ...this.#deliveryConfig(),
       ...(dispatcher && { dispatcher: this.#dispatcher() }),
+      ...((dispatcher || worker) && { replays: this.#replays(dispatcher) }),
       worker,
-      retention: retentionPolicy(this.#parts.options.retention),
+      retention: this.retention ?? null,
       ...(failureHook && { failureHook }),
     };
     const run = new StartedRun({
@@ -89,7 +97,8 @@ export class Engine {
 
   async drain(options: { readonly deadlineMs: number; readonly max?: number }): Promise<DrainResult> {
     await this.#store.open({ withKeys: true });
-    return drain({ ...this.#deliveryConfig(), dispatcher: this.#dispatcher() }, options);
+    const config = { dispatcher: this.#dispatcher(), replays: this.#replays(true, 0) };
+    return drain({ ...this.#deliveryConfig(), ...config }, options);
   }
 
   /** Undefined = nothing is pruned. */
@@ -114,15 +123,24 @@ export class Engine {
   }
 
   #dispatcher(): Dispatcher {
-    const { catalogue, clock, observe, options } = this.#parts;
-    return new Dispatcher({
-      store: this.#store,
-      clock,
-      virtualTime: options.clock !== undefined,
-      observe,
-      timers: options.timers ?? systemTimers,
-      ...(catalogue && { catalogue }),
+    const { catalogue } = this.#parts;
+    return new Dispatcher({ ...this.#base(), ...(catalogue && { catalogue }) });
+  }
+
+  #replays(renders: boolean, waitMs?: number): ReplayRounds {
+    const { catalogue } = this.#parts;
+    return new ReplayRounds({
+      ...this.#base(),
+      retention: this.retention ?? null,
+      ...(renders && { filler: new MissingFiller({ ...this.#base(), ...(catalogue && { catalogue }) }) }),
+      ...(waitMs !== undefined && { waitMs }),
     });
+  }
+
+  #base() {
+    const { clock, observe, options } = this.#parts;
+    const virtualTime = options.clock !== undefined;
+    return { store: this.#store, clock, virtualTime, observe, timers: options.timers ?? systemTimers };
   }
 
   #deliveryConfig() {

@@ -22,6 +22,7 @@ const lines: Lines = {
   laneClosed: (e, log) => log.info(`hookwell: subscription ${e.subscriptionId} answers again`),
   subscriptionDisabled: (e, log) =>
     log.warn(`hookwell: subscription ${e.subscriptionId} is disabled (${e.reason})`),
+  replayEnded: (e, log) => log.info(`hookwell: replay ${e.replayId} is ${e.status}`),
   hookFailed: (e, log) =>
     log.error(`hookwell: the failure hook threw for delivery ${e.deliveryId}: ${e.error}`),
   storeLost: (e, log) => log.error(`hookwell: ${e.loop} cannot reach its store: ${e.error}`),

@@ -1,8 +1,15 @@
-import { NotFoundError } from "../model/errors.ts";
-import type { Now, OutboxStore } from "../store/contract.ts";
+import { setImmediate } from "node:timers/promises";
+import { NotFoundError, ValidationError } from "../model/errors.ts";
+import type { DeliverySelection } from "../model/replay.ts";
+import type { Now, OutboxStore, TimeRange } from "../store/contract.ts";
 import { checkedPage } from "./checks.ts";
+import { checkSelection, seenSelection } from "./delivery-selection.ts";
 import type { Scopes } from "./scope.ts";
 import type { Deliveries } from "./surface.ts";
+
+/** Pending rows that one statement of a bulk cancel looks at. */
+const lookPerWindow = 1_000;
+const mostPasses = 4;
 
 export function manageDeliveries<Tx>(parts: {
   readonly store: OutboxStore;
@@ -11,6 +18,20 @@ export function manageDeliveries<Tx>(parts: {
   readonly wake: () => void;
 }): Deliveries<Tx> {
   const { store, scopes, now, wake } = parts;
+
+  /** Once along all pending rows that it may be about, a window at a time. */
+  async function pass(selection: DeliverySelection, period: TimeRange, dryRun: boolean): Promise<number> {
+    let count = 0;
+    for (let after: Awaited<ReturnType<typeof store.replays.cancelWindow>>["next"]; ; ) {
+      const options = { look: lookPerWindow, dryRun };
+      const window = await store.replays.cancelWindow(selection, period, after, options, now());
+      count += window.count;
+      after = window.next;
+      if (!after) return count;
+      await setImmediate();
+    }
+  }
+
   return {
     async get(id, visibility = {}) {
       const delivery = await store.getDelivery(id, visibility);
@@ -25,5 +46,21 @@ export function manageDeliveries<Tx>(parts: {
     },
     cancel: async (id, { tx = "own", visibility = {} } = {}) =>
       store.cancelDelivery(scopes.forAsync(tx), id, visibility, now()),
+    async cancelMany({ since, until, ...given }, { visibility = {}, dryRun = false } = {}) {
+      checkSelection(given, "", since !== undefined || until !== undefined);
+      for (const [field, time] of Object.entries({ since, until }))
+        if (time !== undefined && !(time instanceof Date && !Number.isNaN(time.getTime())))
+          throw new ValidationError([{ pointer: `/${field}`, message: "must be a time" }]);
+      const selection = seenSelection(given, visibility);
+      const period = { ...(since && { since }), ...(until && { until }) };
+      let count = await pass(selection, period, dryRun);
+      // Rows that were in somebody's hands, or moved along their lane meanwhile, are found by going again.
+      for (let more = count, turn = 1; !dryRun && more > 0 && turn < mostPasses; turn++) {
+        more = await pass(selection, period, dryRun);
+        count += more;
+      }
+      if (count > 0 && !dryRun) wake();
+      return { count };
+    },
   };
 }

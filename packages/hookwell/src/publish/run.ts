@@ -35,6 +35,10 @@ export class StartedRun implements Run {
     this.#loops?.maintainSoon();
   }
 
+  replaySoon(): void {
+    this.#loops?.replaySoon();
+  }
+
   async stop(options: { readonly graceMs?: number } = {}): Promise<void> {
     this.#stopped.abort();
     await this.#opening;

@@ -4,6 +4,7 @@ import type { Clock } from "../model/clock.ts";
 import type { AttemptRecord, DeliveryDetail, DeliveryRecord } from "../model/delivery.ts";
 import type { Actor, EventOutcome, EventRecord } from "../model/event.ts";
 import type { Logger, Observer } from "../model/observe.ts";
+import type { DeliverySelection, ReplayedStatus, ReplayRecord } from "../model/replay.ts";
 import type { RateLimit, SubscriptionMerge, SubscriptionRecord } from "../model/subscription.ts";
 import type {
   ApiKeyRecord,
@@ -14,8 +15,10 @@ import type {
   PageOf,
   RetentionPolicy,
   SubscriptionFilter,
+  TimeRange,
   Visibility,
 } from "../store/contract.ts";
+import type { ReplayFilter } from "../store/replay-contract.ts";
 
 /** Joins a write to the caller's transaction. Absent = a transaction of its own. */
 export interface WriteOptions<Tx> {
@@ -177,7 +180,56 @@ export interface Deliveries<Tx> {
   list(filter?: DeliveryFilter, page?: Partial<Page>): Promise<PageOf<DeliveryRecord>>;
   retry(id: string, options?: WriteOptions<Tx>): Promise<DeliveryRecord>;
   cancel(id: string, options?: WriteOptions<Tx>): Promise<DeliveryRecord>;
+  /**
+   * Cancels pending deliveries, however many, in short transactions of its own; one that is being sent is cancelled
+   * too, and its outcome ignored. `dryRun` counts and changes nothing.
+   */
+  cancelMany(
+    filter: CancelFilter,
+    options?: { readonly visibility?: Visibility; readonly dryRun?: boolean },
+  ): Promise<{ readonly count: number }>;
 }
+
+/** What a replay sends again, and to whom: exactly one of `subscriptionId` and `filter`. */
+export interface ReplayInput {
+  readonly subscriptionId?: string;
+  /** At least one of its parts. */
+  readonly filter?: DeliverySelection;
+  /** From here on: when deliveries were made and, for `missing`, events were captured. Not longer ago than they are kept. */
+  readonly since: Date;
+  /** Before this. Absent, or in the future: until now. */
+  readonly until?: Date;
+  /**
+   * Which deliveries are sent again, by what became of them. `missing`: events of the period that match the
+   * subscription as it is now and have no delivery to it; it needs a subscription, alone or in the filter.
+   */
+  readonly status: readonly ReplayedStatus[];
+}
+
+/**
+ * Sending many deliveries again, as a job that whoever runs dispatcher or worker takes on. Each delivery is queued
+ * at most once, as a new round with the same id and bytes, and goes behind live deliveries of its subscription; one
+ * that is pending is left alone. At most 10,000 deliveries of a replay are pending at a time.
+ */
+export interface Replays<Tx> {
+  /**
+   * A paused subscription queues what is replayed, and sends it when it is resumed.
+   * @throws NotFoundError, ValidationError; InvalidStateError when the subscription is disabled or deleted
+   */
+  create(input: ReplayInput, options?: WriteOptions<Tx>): Promise<ReplayRecord>;
+  /** What `create` would find, and nothing is made. Refuses what `create` refuses. */
+  count(input: ReplayInput, visibility?: Visibility): Promise<{ readonly count: number }>;
+  get(id: string, visibility?: Visibility): Promise<ReplayRecord>;
+  list(filter?: ReplayFilter, page?: Partial<Page>): Promise<PageOf<ReplayRecord>>;
+  /**
+   * Queues nothing more. What it has queued stays; `deliveries.cancelMany({ replayId })` cancels that.
+   * @throws NotFoundError; InvalidStateError when it has ended
+   */
+  cancel(id: string, options?: WriteOptions<Tx>): Promise<ReplayRecord>;
+}
+
+/** Which pending deliveries a bulk cancel is about: at least one part. Times are those of their making. */
+export interface CancelFilter extends DeliverySelection, TimeRange {}
 
 /** Keys of the server. The key is in the answer of create only; the store keeps its SHA-256. */
 export interface ApiKeys {
@@ -252,6 +304,7 @@ export interface HookwellCore<Tx = unknown> {
   readonly subscriptions: Subscriptions<Tx>;
   readonly events: Events<Tx>;
   readonly deliveries: Deliveries<Tx>;
+  readonly replays: Replays<Tx>;
   readonly keys: ApiKeys;
   /** Untyped emit, checked at run time like the typed one: for the server and scripts. An id that is in no catalogue is accepted only when the instance was made without one. */
   emitUnknown(type: string, data: unknown, options: EmitOptions<Tx>): Promise<EmitResult>;
