@@ -9,6 +9,7 @@ import { addDocumentRoutes } from "./routes/documents.ts";
 import { addEventRoutes } from "./routes/events.ts";
 import { addHealthRoutes } from "./routes/health.ts";
 import { addKeyRoutes } from "./routes/keys.ts";
+import { addReplayRoutes } from "./routes/replays.ts";
 import { addSecretRoutes } from "./routes/subscription-secrets.ts";
 import { addTestSendRoute } from "./routes/subscription-test.ts";
 import { addSubscriptionRoutes } from "./routes/subscriptions.ts";
@@ -57,6 +58,7 @@ export function apiOf(hooks: HookwellCore, options: HandlerOptions = {}): Api {
   addTestSendRoute(api, hooks);
   addEventRoutes(api, hooks);
   addDeliveryRoutes(api, hooks);
+  addReplayRoutes(api, hooks);
   addCatalogueRoute(api, hooks);
   addKeyRoutes(api, hooks);
   addHealthRoutes(api, hooks, options.maxLagMs ?? 300_000);

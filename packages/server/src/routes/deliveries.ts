@@ -4,11 +4,14 @@ import { narrowed, visibilityOf } from "../http/caller.ts";
 import { emptyPage, pageAnswer, pageFrom, pageOf } from "../http/paging.ts";
 import { idParams } from "../shapes/common.ts";
 import {
+  bulkCancel,
+  counted,
   delivery,
   deliveryDetail,
   deliveryDetailToJson,
   deliveryQuery,
   deliveryToJson,
+  toSelection,
 } from "../shapes/delivery.ts";
 
 const tag = "Deliveries";
@@ -38,6 +41,7 @@ export function addDeliveryRoutes(api: Api, hooks: HookwellCore): void {
         subject: query.subject,
         urlHost: query.url_host?.toLowerCase(),
         errorCode: query.error_code,
+        replayId: query.replay_id,
         since: query.since,
         until: query.until,
       });
@@ -61,6 +65,28 @@ export function addDeliveryRoutes(api: Api, hooks: HookwellCore): void {
     async ({ caller, params }) => ({
       status: 200,
       body: deliveryDetailToJson(await deliveries.get(params.id, visibilityOf(caller))),
+    }),
+  );
+
+  api.route(
+    {
+      method: "post",
+      path: "/v1/deliveries/cancel",
+      id: "cancelDeliveries",
+      tag,
+      summary: "Cancel many pending deliveries",
+      description:
+        "All that the filter names, in short transactions; the answer comes when it is done, with how many. An outcome of one that is just being sent is ignored.",
+      scopes: ["operate"],
+      body: bulkCancel,
+      answers: { 200: { description: "How many were cancelled, or would be.", schema: counted } },
+    },
+    async ({ caller, body: { since, until, dry_run, ...filter } }) => ({
+      status: 200,
+      body: await deliveries.cancelMany(
+        { ...toSelection(filter), since, until },
+        { visibility: visibilityOf(caller), dryRun: dry_run },
+      ),
     }),
   );
 

@@ -1,6 +1,7 @@
 import { z } from "@hono/zod-openapi";
+import type { DeliverySelection } from "hookwell";
 import { pageQuery } from "../http/paging.ts";
-import { answeredTime, eventType, name, timeRange } from "./common.ts";
+import { answeredTime, eventType, moment, name, timeRange } from "./common.ts";
 
 export { deliveryDetailToJson, deliveryToJson } from "hookwell/environment";
 
@@ -62,6 +63,50 @@ export const deliveryQuery = z.strictObject({
   tenant_id: name.optional(),
   url_host: name.optional(),
   error_code: name.optional(),
+  replay_id: name.optional(),
   ...timeRange,
   ...pageQuery,
 });
+
+/** Which deliveries an operation on many is about. */
+export const selection = {
+  project_id: name.optional(),
+  tenant_id: name.optional().openapi({ description: "Of the subscription." }),
+  owner_id: name.optional().openapi({ description: "Of the subscription." }),
+  subscription_id: name.optional(),
+  event_id: name.optional(),
+  type: eventType.optional(),
+  subject: name.optional(),
+  url_host: name.optional().openapi({ description: "Host of the endpoint, with its port or without." }),
+  error_code: name.optional(),
+  replay_id: name.optional().openapi({ description: "Those that this replay queued last." }),
+};
+
+const selectionSchema = z.strictObject(selection);
+
+/** The same as the library takes it. */
+export function toSelection(body: z.output<typeof selectionSchema>): DeliverySelection {
+  return {
+    projectId: body.project_id,
+    tenantId: body.tenant_id,
+    ownerId: body.owner_id,
+    subscriptionId: body.subscription_id,
+    eventId: body.event_id,
+    type: body.type,
+    subject: body.subject,
+    urlHost: body.url_host,
+    errorCode: body.error_code,
+    replayId: body.replay_id,
+  };
+}
+
+export const bulkCancel = z
+  .strictObject({
+    ...selection,
+    since: moment.optional().openapi({ description: "Deliveries made from this moment on." }),
+    until: moment.optional().openapi({ description: "Deliveries made before this moment." }),
+    dry_run: z.boolean().optional().openapi({ description: "Count, and change nothing." }),
+  })
+  .openapi({ description: "At least one part besides `dry_run`." });
+
+export const counted = z.strictObject({ count: z.int() });
