@@ -1,6 +1,7 @@
 import { cancel } from "./cancel.ts";
 import type { Command } from "./command.ts";
 import { deliveries } from "./deliveries.ts";
+import { doctor } from "./doctor.ts";
 import { emit } from "./emit.ts";
 import { events } from "./events.ts";
 import { eventsRelease } from "./events-release.ts";
@@ -52,5 +53,5 @@ export const commandGroups: readonly CommandGroup[] = [
     ],
   },
   { title: "Keys", commands: [keys, keysCreate, keysDelete, keysGenerate] },
-  { title: "Upkeep", commands: [prune] },
+  { title: "Upkeep", commands: [doctor, prune] },
 ];

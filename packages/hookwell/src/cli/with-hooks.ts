@@ -24,10 +24,21 @@ export async function withHooks<T>(
   flags: DatabaseFlags,
   work: (hooks: HookwellCore, opened: OpenedHooks) => Promise<T>,
 ): Promise<T> {
+  return withInstance(terminal, flags, async (opened) => {
+    await opened.hooks.store.open({ withKeys: false });
+    return work(opened.hooks, opened);
+  });
+}
+
+/** The same before the database is opened: for who wants to know why that fails. */
+export async function withInstance<T>(
+  terminal: Terminal,
+  flags: DatabaseFlags,
+  work: (opened: OpenedHooks) => Promise<T>,
+): Promise<T> {
   const { hooks, description, close } = await open(terminal, flags);
   try {
-    await hooks.store.open({ withKeys: false });
-    return await work(hooks, { hooks, description });
+    return await work({ hooks, description });
   } finally {
     await hooks.close();
     await close();

@@ -96,6 +96,7 @@ export function createHookwell<
     ready: () => store.open({ withKeys: true }),
     start: (startOptions) => engine.start(startOptions),
     drain: (drainOptions) => engine.drain(drainOptions),
+    tryConnection: (url) => engine.tryConnection(url),
     retention: engine.retention,
     maintain: (maintainOptions) => engine.maintain(maintainOptions),
     close: () => engine.close(),

@@ -14,8 +14,11 @@ import type { Observer } from "../model/observe.ts";
 import { systemRandomNumber } from "../model/random.ts";
 import type { RetryPolicyInput } from "../model/retry.ts";
 import { systemTimers } from "../model/timers.ts";
-import { HttpSender } from "../send/http-sender.ts";
+import { AddressGuard } from "../send/address-guard.ts";
+import { defaultLimits, HttpSender } from "../send/http-sender.ts";
+import { type Resolver, systemResolver } from "../send/resolver.ts";
 import type { Sender } from "../send/sender.ts";
+import { type ConnectionTrial, tryConnection } from "../send/try-connection.ts";
 import type { OutboxStore, RetentionPolicy } from "../store/contract.ts";
 import { checkWhole } from "./checks.ts";
 import type { AnyAdapter } from "./hookwell.ts";
@@ -45,6 +48,7 @@ export class Engine {
   readonly #store: OutboxStore;
   readonly #runs = new Set<StartedRun>();
   #sender: Sender | undefined;
+  #resolver: Resolver | undefined;
 
   constructor(parts: EngineParts) {
     this.#parts = parts;
@@ -113,6 +117,15 @@ export class Engine {
     const retention = this.retention ?? null;
     const done = await maintainOnce({ store: this.#store, retention, clock, virtualTime, observe }, limit);
     return { ...done, failed: done.failed.length };
+  }
+
+  async tryConnection(url: string): Promise<ConnectionTrial | undefined> {
+    const { sender, network, limits } = this.#parts.options;
+    if (sender) return undefined;
+    const { connectMs, nextAddressMs } = { ...defaultLimits, ...limits };
+    this.#resolver ??= systemResolver();
+    const guard = new AddressGuard(network);
+    return tryConnection(url, { guard, resolver: this.#resolver, connectMs, nextAddressMs });
   }
 
   async close(): Promise<void> {

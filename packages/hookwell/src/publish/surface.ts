@@ -6,6 +6,7 @@ import type { Actor, EventOutcome, EventRecord } from "../model/event.ts";
 import type { Logger, Observer } from "../model/observe.ts";
 import type { DeliverySelection, ReplayedStatus, ReplayRecord } from "../model/replay.ts";
 import type { RateLimit, SubscriptionMerge, SubscriptionRecord } from "../model/subscription.ts";
+import type { ConnectionTrial } from "../send/try-connection.ts";
 import type {
   ApiKeyRecord,
   DeliveryFilter,
@@ -251,6 +252,7 @@ export interface ApiKeys {
 
 export type { DrainResult } from "../deliver/drain.ts";
 export type { FailureHook } from "../deliver/failure-hook.ts";
+export type { ConnectionTrial } from "../send/try-connection.ts";
 
 export interface Run {
   /** Stops claiming, lets sends finish for `graceMs` (5,000), gives back what was not sent. */
@@ -317,6 +319,11 @@ export interface HookwellCore<Tx = unknown> {
   ready(): Promise<void>;
   start(options?: StartOptions): Run;
   drain(options: { readonly deadlineMs: number; readonly max?: number }): Promise<DrainResult>;
+  /**
+   * Whether a send to this url would get a connection from here: look-up, address guard, TCP and TLS, without a request.
+   * Undefined = a sender was given to the instance, which makes its own connections.
+   */
+  tryConnection(url: string): Promise<ConnectionTrial | undefined>;
   /** How long things are kept; undefined = nothing is pruned. */
   readonly retention: RetentionPolicy | undefined;
   /**

@@ -53,7 +53,7 @@ export interface HttpSenderOptions {
   readonly version?: string;
 }
 
-const defaultLimits: Required<SendLimits> = {
+export const defaultLimits: Required<SendLimits> = {
   connectMs: 5_000,
   exchangeMs: 15_000,
   nextAddressMs: 250,
