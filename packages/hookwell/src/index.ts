@@ -54,6 +54,7 @@ export type { HookwellOptions } from "./publish/options.ts";
 export { OutboxPublisher } from "./publish/outbox-publisher.ts";
 export { bodyLimit, type TenantMode } from "./publish/prepare-event.ts";
 export { Discard, type Publisher } from "./publish/publisher.ts";
+export type { Rate, Stats } from "./publish/stats.ts";
 export type * from "./publish/surface.ts";
 export { developmentNetwork, parseNetworkList } from "./send/address-guard.ts";
 export { HttpSender, type HttpSenderOptions, type SendLimits } from "./send/http-sender.ts";
@@ -91,3 +92,4 @@ export type {
 export { MemoryOutbox, type MemoryTransaction, memoryTx } from "./store/memory/index.ts";
 export type { ReplayFilter } from "./store/replay-contract.ts";
 export type { RequestBegin, RequestBegun, RequestName, RequestStore } from "./store/request-contract.ts";
+export type { Counted, LaneTrouble, MinuteCounts, StoreStats, Trouble } from "./store/stats-contract.ts";

@@ -18,6 +18,7 @@ import { manageSubscriptions } from "./manage-subscriptions.ts";
 import type { HookwellOptions } from "./options.ts";
 import type { TenantMode } from "./prepare-event.ts";
 import { Scopes } from "./scope.ts";
+import { readStats } from "./stats.ts";
 import type { CatalogueEntry, HookwellCore } from "./surface.ts";
 import { transactionOf } from "./sync-transaction.ts";
 import { sendTest, type TestSendParts } from "./test-send.ts";
@@ -93,6 +94,7 @@ export function createHookwell<
     keys: manageKeys({ store, clock, random, keyId: idFunc("key_", clock, random), observe }),
     emitUnknown: (type, data, facts) => emitter.emit(type, data, facts),
     emitManyUnknown: (events, { tx }) => emitter.emitMany(events, { tx }),
+    stats: (filter = {}) => readStats(store, now(), filter),
     ready: () => store.open({ withKeys: true }),
     start: (startOptions) => engine.start(startOptions),
     drain: (drainOptions) => engine.drain(drainOptions),

@@ -20,6 +20,7 @@ import type {
   Visibility,
 } from "../store/contract.ts";
 import type { ReplayFilter } from "../store/replay-contract.ts";
+import type { Stats } from "./stats.ts";
 
 /** Joins a write to the caller's transaction. Absent = a transaction of its own. */
 export interface WriteOptions<Tx> {
@@ -315,6 +316,8 @@ export interface HookwellCore<Tx = unknown> {
     events: readonly UnknownEvent<Tx>[],
     options: { readonly tx: Tx | "own" },
   ): Promise<EmitResult[]>;
+  /** What happens, of one project or of all: rates, backlog, and lanes that need somebody. */
+  stats(filter?: { readonly projectId?: string }): Promise<Stats>;
   /** Checks database, schema and keys. @throws SchemaVersionError, EncryptionKeyError, StorageError */
   ready(): Promise<void>;
   start(options?: StartOptions): Run;

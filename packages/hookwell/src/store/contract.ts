@@ -14,6 +14,7 @@ import type { InspectionStore } from "./inspection-contract.ts";
 import type { ReplayStore } from "./replay-contract.ts";
 import type { RequestStore } from "./request-contract.ts";
 import type { SecretStore } from "./secret-rotation.ts";
+import type { StatsStore } from "./stats-contract.ts";
 import type { SubscriptionGuard } from "./subscription-guard.ts";
 
 /**
@@ -214,7 +215,7 @@ export interface MaintenanceResult {
  * Everything Hookwell asks of a database. Memory, SQLite and PostgreSQL give the same results for the same
  * sequence of calls (src/testing/contract). Times are whole milliseconds. Returned objects are copies.
  */
-export interface OutboxStore extends ReferenceStore, InspectionStore, RequestStore, SecretStore {
+export interface OutboxStore extends ReferenceStore, InspectionStore, RequestStore, SecretStore, StatsStore {
   readonly dialect: "memory" | "sqlite" | "postgres";
 
   // --- opening and closing -------------------------------------------------

@@ -7,7 +7,7 @@ import {
   type LaneOutcome,
   type LaneState,
 } from "./lane-state.ts";
-import { type OperationalType, reportEveryMs } from "./operational.ts";
+import { isOperational, type OperationalType, reportEveryMs } from "./operational.ts";
 
 /** Type and data of an operational event about a lane. */
 export type LaneNews = readonly [OperationalType, Readonly<Record<string, string | number>>];
@@ -54,17 +54,27 @@ export class LaneBatch {
     const { lane, changes } = afterOutcomes(before, limits, this.outcomes, policy, now, active);
     if (!policy.report) return { lane, changes, news: [] };
     const news = changeNews(subscriptionId, lane, changes, this.gone);
-    const last = this.failed.at(-1);
-    if (!last) return { lane, changes, news };
-    const count = lane.unreported + this.failed.length;
-    if (lane.reportedAt !== undefined && lane.reportedAt > now - reportEveryMs)
-      return { lane: { ...lane, unreported: count }, changes, news };
-    return {
-      lane: { ...lane, reportedAt: now, unreported: 0 },
-      changes,
-      news: [...news, failedNews(subscriptionId, last, count)],
-    };
+    const report = reportFailures(lane, subscriptionId, this.failed, now);
+    return { lane: report.lane, changes, news: [...news, ...report.news] };
   }
+}
+
+/** Tells of failed deliveries of a lane, or remembers how many there were when it told of some within the minute. */
+export function reportFailures(
+  lane: LaneState,
+  subscriptionId: string,
+  failed: readonly FailedDelivery[],
+  now: number,
+): { readonly lane: LaneState; readonly news: readonly LaneNews[] } {
+  const last = failed.at(-1);
+  if (!last) return { lane, news: [] };
+  const count = lane.unreported + failed.length;
+  if (lane.reportedAt !== undefined && lane.reportedAt > now - reportEveryMs)
+    return { lane: { ...lane, unreported: count }, news: [] };
+  return {
+    lane: { ...lane, reportedAt: now, unreported: 0 },
+    news: [failedNews(subscriptionId, last, count)],
+  };
 }
 
 function changeNews(
@@ -95,4 +105,27 @@ function failedNews(id: string, failed: FailedDelivery, count: number): LaneNews
       count,
     },
   ];
+}
+
+/** A delivery that failed because its disabled subscription held it for too long. */
+export interface HeldRow {
+  readonly id: string;
+  readonly projectId: string;
+  readonly subscriptionId: string;
+  readonly eventId: string;
+  readonly type: string;
+}
+
+/** The application's own deliveries that failed so, by lane; the last one by id is the one that is named. */
+export function heldTooLong(
+  rows: readonly HeldRow[],
+): readonly { projectId: string; subscriptionId: string; failed: FailedDelivery[] }[] {
+  const lanes = new Map<string, { projectId: string; subscriptionId: string; failed: FailedDelivery[] }>();
+  const sorted = rows.filter(({ type }) => !isOperational(type)).sort((a, b) => (a.id < b.id ? -1 : 1));
+  for (const { id, projectId, subscriptionId, eventId, type } of sorted) {
+    const lane = lanes.get(subscriptionId) ?? { projectId, subscriptionId, failed: [] };
+    lanes.set(subscriptionId, lane);
+    lane.failed.push({ deliveryId: id, eventId, type, errorCode: "held_too_long" });
+  }
+  return [...lanes.values()].sort((a, b) => (a.subscriptionId < b.subscriptionId ? -1 : 1));
 }

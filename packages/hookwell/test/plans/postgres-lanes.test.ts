@@ -11,10 +11,13 @@ beforeAll(async () => {
   // and 60,000 revisions of one subject that wait behind the first.
   await large.pool.query(`
     SET search_path TO hookwell;
-    INSERT INTO lane (subscription_id, ready, held, next_due, opened_at, probe_step, probe_at, blocked_until, breaks)
+    INSERT INTO lane (subscription_id, ready, held, next_due, opened_at, probe_step, probe_at, blocked_until, breaks,
+      failures, failing_since, rate_limit)
     SELECT 'sub_x' || lpad(i::text, 6, '0'), false, CASE WHEN i % 3 = 0 THEN 1 ELSE 0 END, ${later},
       CASE WHEN i % 3 = 1 THEN 1 END, CASE WHEN i % 3 = 1 THEN 300000 END, CASE WHEN i % 3 = 1 THEN ${later} END,
-      CASE WHEN i % 3 = 1 THEN ${later} END, CASE WHEN i % 3 = 1 THEN 10 ELSE 0 END
+      CASE WHEN i % 3 = 1 THEN ${later} END, CASE WHEN i % 3 = 1 THEN 10 ELSE 0 END,
+      CASE WHEN i % 3 = 1 THEN 10 ELSE 0 END, CASE WHEN i % 3 = 1 THEN i END,
+      CASE WHEN i % 3 = 2 THEN '{"limit":1,"perSeconds":60}' END
     FROM generate_series(1, 100000) AS i;
     INSERT INTO delivery (id, project_id, event_id, subscription_id, endpoint_id, variant, type, next_attempt_at, due_at,
       created_at, updated_at)
@@ -30,6 +33,12 @@ beforeAll(async () => {
       CASE WHEN i = 1 THEN 0 ELSE 9000000000000000 END, i, i, '' || chr(31) || 'user:1' || chr(31) || 'r', i
     FROM generate_series(1, 20000) AS i
     ON CONFLICT DO NOTHING;
+    INSERT INTO subscription (id, project_id, url, url_host, event_types, header_names, status, endpoint_id, created_at,
+      updated_at, status_changed_at)
+    SELECT l.subscription_id, 'many', '', '', '[]', '[]', 'active', '', 1, 1, 1 FROM lane l WHERE l.subscription_id LIKE 'sub_x%';
+    INSERT INTO minute_count
+    SELECT (extract(epoch FROM now()) * 1000)::bigint / 60000 - m, CASE WHEN p > 0 THEN 'project_' || p ELSE '' END, 'slot', 1, 1, 0, 0
+    FROM generate_series(0, 119) AS m, generate_series(0, 500) AS p;
     ANALYZE;
   `);
 }, 180_000);
@@ -71,4 +80,17 @@ test("finishing the first of a subject readies the next, and reads no more for t
     "SELECT id FROM hookwell.delivery WHERE subscription_id = 'sub_r000001' AND status = 'pending' AND order_key IS NOT NULL AND due_at < 9000000000000000",
   );
   expect(rows).toEqual([{ id: "dlv_o2" }]);
+});
+
+test("stats stop counting: of 300,000 pending rows, 33,000 failing and 33,000 limited lanes, and 60,000 minutes", async () => {
+  large.measuring.take();
+  const { pending, lanes, minutes } = await large.store.stats(undefined, null);
+  const statements = large.measuring.take();
+  expect(pending).toEqual({ count: 10_000, capped: true });
+  expect(minutes).toHaveLength(61);
+  expect(lanes.more).toBe(true);
+  expect(rowsRead(statements, "delivery")).toBeLessThan(12_000);
+  expect(rowsRead(statements, "lane")).toBeLessThan(2_500);
+  expect(rowsRead(statements, "subscription")).toBeLessThan(2_500);
+  expect(rowsRead(statements, "minute_count")).toBeLessThan(200);
 });

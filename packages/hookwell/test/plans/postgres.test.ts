@@ -241,6 +241,14 @@ test("upkeep and the numbers for alerts read batches, not the tables", async () 
   expect(rowsRead(lag.statements)).toBeLessThan(200);
   const parked = await measure(() => large.store.listEvents({ outcome: "parked" }, { limit: 100 }));
   expect(rowsRead(parked.statements)).toBeLessThan(200);
+  const all = await measure(() => large.store.stats(undefined, null));
+  expect(all.result.pending).toEqual({ count: 10_000, capped: true });
+  expect(rowsRead(all.statements)).toBeLessThan(12_000);
+  // Ten thousand subscriptions of a project are looked at, each with its lane, and as many rows of theirs.
+  const one = await measure(() => large.store.stats("live", null));
+  expect(one.result).toMatchObject({ pending: { count: 10_000, capped: true }, lanes: { more: true } });
+  expect(one.result.oldestDueAt).toBeInstanceOf(Date);
+  expect(rowsRead(one.statements)).toBeLessThan(120_000);
   const remaining = await measure(() => large.store.countRemaining(1_000));
   expect(remaining.result.pending).toBe(1_000);
   expect(rowsRead(remaining.statements)).toBeLessThan(2_000);

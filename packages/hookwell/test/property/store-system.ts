@@ -89,6 +89,8 @@ export class StoreSystem {
       active: await this.#store.listActiveSubscriptions("live"),
       lag: await this.#store.lag(null),
       remaining: await this.#store.countRemaining(1_000),
+      stats: await this.#store.stats(undefined, null),
+      statsOfProject: await this.#store.stats("live", null),
       taken: await this.#store.takeNew(routes, 100, null),
       stale: this.#staleBefore + this.#store.staleOutcomes,
     });

@@ -2,6 +2,7 @@ import { InvalidStateError, NotFoundError } from "../../model/errors.ts";
 import type { CaptureInput, EventKey } from "../../model/event.ts";
 import { canMove, eventTransitions } from "../../model/states.ts";
 import type { DispatchItem } from "../contract.ts";
+import { Tally } from "../minute-counts.ts";
 import { isOperational, parkedInput } from "../operational.ts";
 import { blockedAt, orderKey } from "../ordering.ts";
 import { storable } from "../storable.ts";
@@ -12,6 +13,7 @@ import { defined } from "./view.ts";
 /** Gives those events that are still new their bodies and rows; answers which they were. */
 export function dispatch(state: MemoryState, items: readonly DispatchItem[], now: number): EventKey[] {
   const done: EventKey[] = [];
+  const tally = new Tally();
   const ordered: string[] = [];
   for (const item of items) {
     const key = eventKey(item);
@@ -53,8 +55,10 @@ export function dispatch(state: MemoryState, items: readonly DispatchItem[], now
       }),
     });
     done.push({ projectId: item.projectId, id: item.id });
+    tally.add(item.projectId, { dispatched: 1 });
   }
   for (const id of ordered) settleOrder(state, state.deliveries.get(id)!, now);
+  state.countMinute(tally, now);
   return done;
 }
 

@@ -1,6 +1,10 @@
 import type { Delivery } from "../../model/delivery.ts";
+import type { CaptureInput } from "../../model/event.ts";
 import type { MaintenanceResult, RetentionPolicy } from "../contract.ts";
+import { heldTooLong, reportFailures } from "../lane-news.ts";
 import { restsUntil } from "../lane-state.ts";
+import { minuteOf, minutesKept, Tally } from "../minute-counts.ts";
+import { operationalInput } from "../operational.ts";
 import { dueTime } from "../ordering.ts";
 import { isRunnable } from "./claim.ts";
 import { pruneRequests } from "./requests.ts";
@@ -11,6 +15,7 @@ import {
   type EventRow,
   eventKey,
   type MemoryState,
+  minuteKey,
   revisionKey,
 } from "./state.ts";
 import { defined, toDelivery } from "./view.ts";
@@ -21,14 +26,17 @@ export function maintain(
   retention: RetentionPolicy | null,
   limit: number,
   now: number,
+  emit: (event: CaptureInput) => void,
 ): MaintenanceResult {
   const cancelled = cancelEnded(state, limit, now);
   const requests = pruneRequests(state, limit, now);
+  for (const { minute, projectId } of state.minutes.values())
+    if (minute < minuteOf(now) - minutesKept) state.minutes.delete(minuteKey(minute, projectId));
   if (retention === null) {
     const more = [cancelled, requests].includes(limit);
     return { cancelled, failed: [], prunedDeliveries: 0, prunedEvents: 0, more };
   }
-  const failed = failHeld(state, retention, limit, now);
+  const failed = failHeld(state, retention, limit, now, emit);
   const prunedDeliveries = pruneDeliveries(state, retention, limit, now);
   const prunedEvents = pruneEvents(state, retention, limit, now);
   pruneSubscriptions(state, retention, now);
@@ -61,7 +69,13 @@ function cancelEnded(state: MemoryState, limit: number, now: number): number {
 }
 
 /** What a disabled subscription held for too long fails with the subscription's reason. */
-function failHeld(state: MemoryState, retention: RetentionPolicy, limit: number, now: number): Delivery[] {
+function failHeld(
+  state: MemoryState,
+  retention: RetentionPolicy,
+  limit: number,
+  now: number,
+  emit: (event: CaptureInput) => void,
+): Delivery[] {
   const reasonFor = (row: DeliveryRow): string | undefined => {
     const subscription = state.subscriptions.get(row.subscriptionId);
     if (subscription?.record.status !== "disabled") return undefined;
@@ -72,6 +86,14 @@ function failHeld(state: MemoryState, retention: RetentionPolicy, limit: number,
   const rows = waiting(state, now)
     .filter((row) => reasonFor(row) !== undefined)
     .slice(0, limit);
+  const tally = new Tally();
+  for (const row of rows) tally.add(row.projectId, { failed: 1 });
+  state.countMinute(tally, now);
+  for (const { projectId, subscriptionId, failed } of heldTooLong(rows)) {
+    const { lane, news } = reportFailures(state.lane(subscriptionId), subscriptionId, failed, now);
+    state.lanes.set(subscriptionId, lane);
+    for (const [type, data] of news) emit(operationalInput(projectId, type, subscriptionId, data, now));
+  }
   return rows.map((row) => {
     const failed: DeliveryRow = defined({
       ...row,
@@ -165,10 +187,20 @@ export function lag(
   state: MemoryState,
   now: number,
 ): { readonly oldestDueAt?: Date; readonly oldestNewAt?: Date } {
-  const due = [...state.pending.values()]
-    .filter((row) => row.dueAt <= now && isRunnable(state, row.subscriptionId, now))
-    .map((row) => Math.max(row.dueAt, restsUntil(state.lane(row.subscriptionId))));
-  const captured = [...state.newEvents.values()].map((event) => event.record.capturedAt.getTime());
+  const due = [...state.pending.values()].filter(
+    (row) => row.dueAt <= now && isRunnable(state, row.subscriptionId, now),
+  );
+  return lagOf(state, due, [...state.newEvents.values()]);
+}
+
+/** The oldest of these due rows and new events. */
+export function lagOf(
+  state: MemoryState,
+  rows: readonly DeliveryRow[],
+  newEvents: readonly EventRow[],
+): { readonly oldestDueAt?: Date; readonly oldestNewAt?: Date } {
+  const due = rows.map((row) => Math.max(row.dueAt, restsUntil(state.lane(row.subscriptionId))));
+  const captured = newEvents.map((event) => event.record.capturedAt.getTime());
   return {
     ...(due.length > 0 && { oldestDueAt: new Date(least(due)) }),
     ...(captured.length > 0 && { oldestNewAt: new Date(least(captured)) }),

@@ -41,6 +41,7 @@ import type { StoreInspection } from "../inspection-contract.ts";
 import { placeAt } from "../ordering.ts";
 import type { RequestBegin, RequestBegun, RequestName } from "../request-contract.ts";
 import type { OpenEndpoint, SecretRotation } from "../secret-rotation.ts";
+import type { StoreStats } from "../stats-contract.ts";
 import { storable } from "../storable.ts";
 import type { SubscriptionGuard } from "../subscription-guard.ts";
 import { createApiKey, deleteApiKey, findApiKey, touchApiKey } from "./api-keys.ts";
@@ -56,6 +57,7 @@ import { mark, record } from "./record.ts";
 import { abandonRequest, beginRequest, finishRequest } from "./requests.ts";
 import { openEndpoint, rotateSecret } from "./secrets.ts";
 import { compareText, type DeliveryRow, MemoryState } from "./state.ts";
+import { readStats } from "./stats.ts";
 import {
   addSubscription,
   createSubscription,
@@ -392,7 +394,10 @@ export class MemoryOutbox implements OutboxStore {
   // --- upkeep ------------------------------------------------------------------------------------------------
 
   async maintain(retention: RetentionPolicy | null, limit: number, now: Now): Promise<MaintenanceResult> {
-    return this.#write((state) => maintain(state, retention, limit, this.#now(now)));
+    return this.#write((state) => {
+      const at = this.#now(now);
+      return maintain(state, retention, limit, at, (event) => capture(state, [event], ++this.#seq, at));
+    });
   }
 
   async lag(now: Now): Promise<{ readonly oldestDueAt?: Date; readonly oldestNewAt?: Date }> {
@@ -404,6 +409,10 @@ export class MemoryOutbox implements OutboxStore {
     now: Now = null,
   ): Promise<{ readonly pending: number; readonly newEvents: number }> {
     return countRemaining(this.#state, max, this.#now(now));
+  }
+
+  async stats(projectId: string | undefined, now: Now): Promise<StoreStats> {
+    return readStats(this.#state, projectId, this.#now(now));
   }
 
   watch(onWake: () => void): () => void {

@@ -5,6 +5,7 @@ import type { LanePolicy } from "../../model/lane-policy.ts";
 import type { RecordResult } from "../contract.ts";
 import { LaneBatch } from "../lane-news.ts";
 import { afterMark, freesPlace, isGuarded, laneOutcome } from "../lane-state.ts";
+import { countsOf, countsOfMark, Tally } from "../minute-counts.ts";
 import { isOperational, operationalInput } from "../operational.ts";
 import { placeAt } from "../ordering.ts";
 import { storable } from "../storable.ts";
@@ -25,6 +26,7 @@ export function record(
   const stale: string[] = [];
   let readied = false;
   const batches = new Map<string, LaneBatch>();
+  const tally = new Tally();
   for (const outcome of outcomes) {
     const row = state.pending.get(outcome.id);
     if (row?.lease === undefined || row.lease.token !== outcome.leaseToken) {
@@ -37,11 +39,13 @@ export function record(
     if (outcome.kind === "gone" && isOn(state, row.subscriptionId)) batch.gone = true;
     const { id, status, attempts, eventId, type, errorCode = "" } = apply(state, row, outcome, now);
     recorded.push({ id, status, attempts });
+    tally.add(row.projectId, countsOf(outcome));
     if (status !== "pending" && settleOrder(state, row, now)) readied = true;
     batch.outcomes.push(laneOutcome(outcome));
     if (status === "failed" && !isOperational(type))
       batch.failed.push({ deliveryId: id, eventId, type, errorCode });
   }
+  state.countMinute(tally, now);
   const lanes: RecordResult["lanes"][number][] = [];
   for (const subscriptionId of [...batches.keys()].sort(compareText)) {
     const batch = batches.get(subscriptionId)!;
@@ -170,6 +174,10 @@ export function mark(
   if (!row) throw new NotFoundError("delivery", id);
   if (row.status !== "pending" || row.lease?.token !== leaseToken) return false;
   const changed = defined({ ...change(row), lease: undefined });
+  const kind = changed.status === "pending" ? "retry" : (changed.status as "delivered" | "failed");
+  const tally = new Tally();
+  tally.add(row.projectId, countsOfMark(kind, changed.attempts > row.attempts - (row.lease ? 1 : 0)));
+  state.countMinute(tally, now);
   state.putDelivery(changed);
   if (changed.status !== "pending") settleOrder(state, changed, now);
   const lane = state.lane(row.subscriptionId);

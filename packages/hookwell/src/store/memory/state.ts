@@ -5,7 +5,9 @@ import type { DeliveryStatus } from "../../model/states.ts";
 import type { EndpointSecret, SubscriptionRecord } from "../../model/subscription.ts";
 import type { ApiKeyRecord } from "../contract.ts";
 import { freshLane, type LaneLimits, type LaneState } from "../lane-state.ts";
+import { added, minuteOf, type Tally } from "../minute-counts.ts";
 import type { MissingKey, WalkPosition } from "../replay-contract.ts";
+import type { MinuteCounts } from "../stats-contract.ts";
 import type { RequestRow } from "./requests.ts";
 import { Table } from "./table.ts";
 
@@ -92,6 +94,13 @@ export interface MissingRow extends MissingKey {
   readonly tries: number;
 }
 
+/** What happened in one minute; project "" = in every project. */
+export interface MinuteRow {
+  readonly minute: number;
+  readonly projectId: string;
+  readonly counts: MinuteCounts;
+}
+
 export type ApiKeyRow = ApiKeyRecord & { readonly hash: string };
 
 /** All tables, as one layer over another state or as the lowest one. */
@@ -118,6 +127,8 @@ export class MemoryState {
   readonly requests: Table<RequestRow>;
   readonly replays: Table<ReplayRow>;
   readonly missing: Table<MissingRow>;
+  /** What happened, by minute and project. */
+  readonly minutes: Table<MinuteRow>;
 
   constructor(under?: MemoryState) {
     this.subscriptions = new Table(under?.subscriptions);
@@ -135,6 +146,17 @@ export class MemoryState {
     this.requests = new Table(under?.requests);
     this.replays = new Table(under?.replays);
     this.missing = new Table(under?.missing);
+    this.minutes = new Table(under?.minutes);
+  }
+
+  /** Adds what a write did to the minute it is in. */
+  countMinute(tally: Tally, now: number): void {
+    const minute = minuteOf(now);
+    for (const [projectId, counts] of tally.entries()) {
+      const key = minuteKey(minute, projectId);
+      const row = this.minutes.get(key);
+      this.minutes.set(key, { minute, projectId, counts: row ? added(row.counts, counts) : counts });
+    }
   }
 
   lane(subscriptionId: string): LaneState {
@@ -195,6 +217,10 @@ const separator = "\u0000";
 
 export function eventKey(key: EventKey): string {
   return key.projectId + separator + key.id;
+}
+
+export function minuteKey(minute: number, projectId: string): string {
+  return `${minute}${separator}${projectId}`;
 }
 
 export function bodyKey(projectId: string, eventId: string, variant: string): string {

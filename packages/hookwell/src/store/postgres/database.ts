@@ -1,9 +1,11 @@
 import { type Program, type Row, runProgram, type Statement } from "../../adapters/seam.ts";
 import type { Clock } from "../../model/clock.ts";
 import { ConfigurationError, isHookwellError } from "../../model/errors.ts";
+import { systemRandom } from "../../model/ids.ts";
 import type { Now, Scope } from "../contract.ts";
 import { isConflict, isMissingSchema, missingSchema, storageFailure } from "./failures.ts";
 import type { PgClient, PgPool } from "./options.ts";
+import { Slots } from "./slots.ts";
 
 /** Runs one statement. */
 export type Run = (statement: Statement) => Promise<readonly Row[]>;
@@ -19,6 +21,8 @@ export class Database {
   readonly #clock: Clock | undefined;
   /** Name of the schema, quoted for SQL. */
   readonly schema: string;
+  /** Rows of counts that only this store writes. */
+  readonly slots = new Slots(Buffer.from(systemRandom(6)).toString("hex"));
 
   constructor(pool: PgPool, schema: string, clock: Clock | undefined) {
     this.#pool = pool;

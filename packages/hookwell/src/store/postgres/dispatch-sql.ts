@@ -3,6 +3,7 @@ import { nowSql, textsFor } from "./database.ts";
 import { eventColumnsSql } from "./event-rows.ts";
 import { wakeLanesSql } from "./lanes.ts";
 import { matchesSql } from "./matching.ts";
+import { countMinuteSql } from "./minute-counts-sql.ts";
 import { operationalIdSql } from "./operational-sql.ts";
 
 interface DispatchTexts {
@@ -12,7 +13,7 @@ interface DispatchTexts {
   readonly match: string;
   /**
    * For so many events, said so that the planner knows. $1 now, $2 events, $3 bodies (base64), $4 deliveries (JSON
-   * arrays). Answers project_id and id of those still new.
+   * arrays), $5 slot of counts. Answers project_id and id of those still new.
    */
   readonly dispatch: (count: number) => string;
   /** $1 now, $2 project, $3 id, $4 error, $5 ms to the next try or null to park. */
@@ -91,6 +92,7 @@ ORDER BY 1, 2`,
   SET state = 'dispatched', dispatched_at = t.now, patch = coalesce(still.patch, e.patch)
   FROM still, t
   WHERE e.project_id = still.project_id AND e.id = still.id
+  RETURNING e.project_id
 ), woken AS (
   ${wakeLanesSql(
     s,
@@ -104,6 +106,8 @@ ORDER BY 1, 2`,
     WHERE still.fanned_out`,
     "(SELECT now FROM t)",
   )}
+), minute AS (
+  ${countMinuteSql(s, "marked", "$5", { dispatched: "true" })}
 )
 SELECT still.project_id, still.id FROM still ORDER BY still.ord`,
 

@@ -82,27 +82,28 @@ export async function dispatchEvents(
       ordered: delivery.ordered === true,
     })),
   );
-  const statement = {
+  const statement = (slot: string) => ({
     text: dispatchTexts(db.schema).dispatch(events.length),
-    params: [now, JSON.stringify(events), JSON.stringify(bodies), JSON.stringify(deliveries)],
-  };
+    params: [now, JSON.stringify(events), JSON.stringify(bodies), JSON.stringify(deliveries), slot],
+  });
   const ordered = deliveries.filter((delivery) => delivery.ordered);
-  const rows =
+  const rows = await db.slots.use((slot) =>
     ordered.length === 0
-      ? await db.run(statement)
-      : await db.program({ kind: "own" }, function* () {
+      ? db.run(statement(slot))
+      : db.program({ kind: "own" }, function* () {
           yield* lockLanes(
             db.schema,
             deliveries.map((delivery) => delivery.subscription_id),
           );
-          const moved = yield statement;
+          const moved = yield statement(slot);
           yield* settleOrder(
             db.schema,
             ordered.map((delivery) => delivery.id),
             now,
           );
           return moved;
-        });
+        }),
+  );
   return rows.map((row) => ({ projectId: text(row, "project_id"), id: text(row, "id") }));
 }
 

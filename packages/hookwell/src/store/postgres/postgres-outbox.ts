@@ -43,6 +43,7 @@ import type { Migrations } from "../migrations.ts";
 import type { RequestBegin, RequestBegun, RequestName } from "../request-contract.ts";
 import { KeyRing } from "../sealing.ts";
 import type { OpenEndpoint, SecretRotation } from "../secret-rotation.ts";
+import type { StoreStats } from "../stats-contract.ts";
 import type { SubscriptionGuard } from "../subscription-guard.ts";
 import { createApiKey, deleteApiKey, findApiKey, listApiKeys, touchApiKey } from "./api-keys.ts";
 import { capture, runCapture } from "./capture.ts";
@@ -63,6 +64,7 @@ import { PostgresReplays } from "./postgres-replays.ts";
 import { type Mark, markDelivery, recordOutcomes } from "./record.ts";
 import { abandonRequest, beginRequest, finishRequest } from "./requests.ts";
 import { openEndpoint, rotateSecret } from "./secrets.ts";
+import { readStats } from "./stats.ts";
 import {
   createSubscription,
   getSubscription,
@@ -405,6 +407,10 @@ export class PostgresOutbox implements OutboxStore {
   async checkKeys(): Promise<"usable"> {
     await verifyKeys(this.#db, this.#keys());
     return "usable";
+  }
+
+  async stats(projectId: string | undefined, now: Now): Promise<StoreStats> {
+    return await readStats(this.#db, projectId, now);
   }
 
   watch(onWake: () => void): () => void {

@@ -1,15 +1,17 @@
 import { nowSql, oneOf, textsFor } from "./database.ts";
 import { laneChangesSql } from "./lane-changes-sql.ts";
 import { blockedUntilSql, wakeLanesSql } from "./lanes.ts";
+import { countMinuteSql } from "./minute-counts-sql.ts";
 import { behindReplayedSql } from "./ordering-sql.ts";
 
 interface RecordTexts {
   /**
-   * For so many outcomes, said so that the planner knows. $1 now, $2 outcomes (JSON array), $3 policy (JSON object).
+   * For so many outcomes, said so that the planner knows. $1 now, $2 outcomes (JSON array), $3 policy (JSON object), $4 slot
+   * of counts.
    * Answers ord, id, status, attempts of the rows that counted, then lane and change of circuits.
    */
   readonly outcomes: (count: number) => string;
-  /** $1 now, $2 the mark (JSON object). Answers known, counted, and guarded for a lane to be told (0 or 1). */
+  /** $1 now, $2 the mark (JSON object), $3 slot of counts. Answers known, counted, and guarded for a lane to be told (0 or 1). */
   readonly mark: string;
   /** $1 now, $2 id, $3 whether it was delivered. Frees the slot of a guarded lane; a success closes its circuit. */
   readonly marked: string;
@@ -21,7 +23,7 @@ interface RecordTexts {
  * got work, or must wait, are written last. A success writes its row and nothing else.
  */
 export const recordTexts = textsFor((s): RecordTexts => {
-  const lockedSql = `SELECT d.id AS locked_id, d.subscription_id FROM ${s}.delivery d
+  const lockedSql = `SELECT d.id AS locked_id, d.attempts - CASE WHEN d.lease_token IS NULL THEN 0 ELSE 1 END AS sent_before FROM ${s}.delivery d
   JOIN i ON i.id = d.id
   WHERE d.status = 'pending' AND d.lease_token IS NOT DISTINCT FROM i.token
   ORDER BY d.id
@@ -56,7 +58,7 @@ export const recordTexts = textsFor((s): RecordTexts => {
     last_status_code = CASE i.kind WHEN 'delivered' THEN i.status_code END
   FROM i JOIN locked ON locked.locked_id = i.id
   WHERE d.id = i.id
-  RETURNING i.ord, d.id, d.status, d.attempts, d.round, d.subscription_id, d.event_id, d.type,
+  RETURNING i.ord, d.id, d.status, d.attempts, d.round, d.project_id, d.subscription_id, d.event_id, d.type,
     d.error_code, i.kind, i.sent, i.breakable, i.hold_ms,
     d.next_attempt_at AS next_due
 ), logged AS (
@@ -78,7 +80,13 @@ export const recordTexts = textsFor((s): RecordTexts => {
   SET status = 'disabled', status_reason = 'gone', status_changed_at = ${now}, updated_at = ${now}
   WHERE ${oneOf("sub.id", "SELECT gone.id FROM gone")}
   RETURNING sub.id
-), ${laneChangesSql(s)}
+), ${laneChangesSql(s)}, minute AS (
+  ${countMinuteSql(s, "done", "$4", {
+    delivered: "r.kind = 'delivered'",
+    failed_attempts: "r.sent AND r.kind <> 'delivered'",
+    failed: "r.status = 'failed'",
+  })}
+)
 SELECT done.ord, done.id, done.status, done.attempts, NULL AS lane, NULL AS change FROM done
 UNION ALL
 SELECT NULL, NULL, NULL, NULL, changed.subscription_id, c.change
@@ -105,9 +113,15 @@ ORDER BY ord, lane, change DESC`,
     delivered_at = CASE i.status WHEN 'delivered' THEN i.at END
   FROM i JOIN locked ON locked.locked_id = i.id
   WHERE d.id = i.id
-  RETURNING d.id, d.subscription_id, d.status
+  RETURNING d.id, d.project_id, d.subscription_id, d.status, d.attempts > locked.sent_before AS sent
 ), woken AS (
   ${wakeLanesSql(s, "SELECT done.subscription_id FROM done WHERE done.status = 'pending'", now)}
+), minute AS (
+  ${countMinuteSql(s, "done", "$3", {
+    delivered: "r.status = 'delivered'",
+    failed_attempts: "r.sent AND r.status <> 'delivered'",
+    failed: "r.status = 'failed'",
+  })}
 )
 SELECT (SELECT count(*) FROM ${s}.delivery d JOIN i ON i.id = d.id)::int AS known,
   (SELECT count(*) FROM done)::int AS counted,

@@ -79,7 +79,9 @@ async function recordBatch(
 ): Promise<Batch> {
   if (batch.length === 0) return { recorded: [], unrecorded: new Set(), lanes: [], readied: false };
   try {
-    const { rows, readied } = await runRecord(db, batch, statement(db.schema, batch, now, policy), now);
+    const { rows, readied } = await db.slots.use((slot) =>
+      runRecord(db, batch, statement(db.schema, batch, now, policy, slot), now),
+    );
     const recorded = rows
       .filter((row) => optionalText(row, "id") !== undefined)
       .map((row) => ({
@@ -140,10 +142,11 @@ function statement(
   batch: readonly Numbered[],
   now: string | null,
   policy: string,
+  slot: string,
 ): Statement {
   return {
     text: recordTexts(schema).outcomes(batch.length),
-    params: [now, JSON.stringify(batch.map(({ outcome, ord }) => outcomeJson(outcome, ord))), policy],
+    params: [now, JSON.stringify(batch.map(({ outcome, ord }) => outcomeJson(outcome, ord))), policy, slot],
   };
 }
 
@@ -219,7 +222,7 @@ export interface Mark {
 
 /** True when it counted. @throws NotFoundError */
 export async function markDelivery(db: Database, mark: Mark, now: string | null): Promise<boolean> {
-  const marking = {
+  const marking = (slot: string): Statement => ({
     text: recordTexts(db.schema).mark,
     params: [
       now,
@@ -233,16 +236,19 @@ export async function markDelivery(db: Database, mark: Mark, now: string | null)
         last_error: kept(mark.lastError) ?? null,
         next_attempt_at: mark.nextAttemptAt?.getTime() ?? null,
       }),
+      slot,
     ],
-  };
-  const [row] = isOrdered(mark.leaseToken)
-    ? await db.program({ kind: "own" }, function* () {
-        yield* lockOrder(db.schema, [mark.id]);
-        const rows = yield marking;
-        yield* settleOrder(db.schema, [mark.id], now);
-        return rows;
-      })
-    : await db.run(marking);
+  });
+  const [row] = await db.slots.use((slot) =>
+    isOrdered(mark.leaseToken)
+      ? db.program({ kind: "own" }, function* () {
+          yield* lockOrder(db.schema, [mark.id]);
+          const rows = yield marking(slot);
+          yield* settleOrder(db.schema, [mark.id], now);
+          return rows;
+        })
+      : db.run(marking(slot)),
+  );
   if (!row || !flag(row, "known")) throw new NotFoundError("delivery", mark.id);
   if (flag(row, "guarded"))
     await db.run({

@@ -1,4 +1,5 @@
 import type { Migration } from "../migrations.ts";
+import { countsMigration } from "./counts-migration.ts";
 import { replaySchema } from "./replay-schema.ts";
 import { requestTables } from "./request-tables.ts";
 
@@ -223,4 +224,5 @@ export const migrations: readonly Migration[] = [
   { version: 2, name: "idempotent_requests", compatibleFrom: 1, sql: requestTables },
   { version: 3, name: "parked_events", compatibleFrom: 1, sql: parkedEvents },
   { version: 4, name: "replays", compatibleFrom: 1, sql: replaySchema },
+  { version: 5, name: "minute_counts", compatibleFrom: 1, sql: countsMigration.trimStart() },
 ];

@@ -1,6 +1,11 @@
+import { minuteMs, minutesKept } from "../minute-counts.ts";
+import { reportEveryMs } from "../operational.ts";
 import { behindLive } from "../ordering.ts";
 import { nowSql, oneOf, textsFor } from "./database.ts";
 import { restsUntilSql } from "./lanes.ts";
+import { countMinuteSql } from "./minute-counts-sql.ts";
+import { operationalIdSql } from "./operational-sql.ts";
+import { oldestNewSql } from "./stats-sql.ts";
 
 /** Takes how many rows to look at and how many to prune: literals, so that the planner knows how few they are. */
 type Prune = (look: number, most: number) => string;
@@ -8,8 +13,10 @@ type Prune = (look: number, most: number) => string;
 interface UpkeepTexts {
   /** $1 now, $2 limit. Answers a row for each cancelled delivery. */
   readonly cancelEnded: string;
-  /** $1 now, $2 ms that a disabled subscription holds, $3 limit. Answers id of each failed delivery. */
+  /** $1 now, $2 ms that a disabled subscription holds, $3 limit, $4 slot of counts. Answers id of each failed delivery. */
   readonly failHeld: string;
+  /** $1 now, $2 limit. Answers a row for each count that is dropped. */
+  readonly dropCounts: string;
   /** $1 now, $2 status, $3 ms kept, $4 ms events are kept, $5 where to begin (updated_at). */
   readonly pruneDeliveries: Prune;
   /** $1 now, $2 ms kept, $3 where to begin (captured_at). */
@@ -72,9 +79,46 @@ RETURNING 1 AS cancelled`,
   SET status = 'failed', lease_token = NULL, lease_until = NULL, updated_at = ${now}, reason = s.status_reason
   FROM ${s}.subscription s
   WHERE ${oneOf("d.id", "SELECT locked.id FROM locked")} AND s.id = d.subscription_id AND s.status = 'disabled'
-  RETURNING d.id
+  RETURNING d.id, d.project_id, d.subscription_id, d.event_id, d.type, d.status
+), ended AS MATERIALIZED (
+  SELECT f.subscription_id, count(*)::int AS number, max(f.id) AS last FROM failed f
+  WHERE NOT starts_with(f.type, 'hookwell.') GROUP BY f.subscription_id
+), lanes AS MATERIALIZED (
+  SELECT l.subscription_id, l.unreported, coalesce(l.reported_at, 0) <= ${now} - ${reportEveryMs} AS tells
+  FROM ${s}.lane l WHERE ${oneOf("l.subscription_id", "SELECT ended.subscription_id FROM ended")}
+  ORDER BY l.subscription_id FOR UPDATE
+), remembered AS (
+  UPDATE ${s}.lane l SET
+    reported_at = CASE WHEN lanes.tells THEN ${now} ELSE l.reported_at END,
+    unreported = CASE WHEN lanes.tells THEN 0 ELSE l.unreported + ended.number END
+  FROM lanes JOIN ended ON ended.subscription_id = lanes.subscription_id
+  WHERE l.subscription_id = lanes.subscription_id
+), news AS (
+  INSERT INTO ${s}.event (project_id, id, type, occurred_at, data, content_hash, captured_at, due_at, route)
+  SELECT f.project_id, ${operationalIdSql("'hookwell.delivery.failed'", "f.subscription_id", now)},
+    'hookwell.delivery.failed', ${now}, '{"subscription_id":' || to_json(f.subscription_id) || ',"delivery_id":'
+      || to_json(f.id) || ',"event_id":' || to_json(f.event_id) || ',"event_type":' || to_json(f.type)
+      || ',"error_code":"held_too_long","count":' || lanes.unreported + ended.number || '}',
+    'operational', ${now}, ${now}, '*'
+  FROM lanes JOIN ended ON ended.subscription_id = lanes.subscription_id JOIN failed f ON f.id = ended.last
+  WHERE lanes.tells ORDER BY f.subscription_id
+  ON CONFLICT DO NOTHING
+), minute AS (
+  ${countMinuteSql(s, "failed", "$4", { failed: "true" })}
 )
 SELECT failed.id FROM failed ORDER BY failed.id`,
+
+    dropCounts: `WITH t AS MATERIALIZED (
+  SELECT ${nowSql("$1")} AS now, $2::text::int AS most
+), old AS MATERIALIZED (
+  SELECT c.minute, c.project_id, c.slot FROM ${s}.minute_count c
+  WHERE c.minute < ${now} / ${minuteMs} - ${minutesKept}
+  ORDER BY c.minute, c.project_id, c.slot LIMIT (SELECT most FROM t)
+  FOR UPDATE SKIP LOCKED
+)
+DELETE FROM ${s}.minute_count c USING old
+WHERE c.minute = old.minute AND c.project_id = old.project_id AND c.slot = old.slot
+RETURNING 1 AS dropped`,
 
     pruneDeliveries: (look, most) => `WITH t AS MATERIALIZED (
   SELECT ${nowSql("$1")} AS now, $2::text COLLATE "C" AS status, $3::text::bigint AS kept, $4::text::bigint AS events_kept,
@@ -171,9 +215,7 @@ SELECT (
     WHERE d.subscription_id = r.subscription_id AND d.status = 'pending' AND d.due_at <= ${now}
     ORDER BY d.due_at LIMIT 1
   ) AS head
-)::text AS oldest_due, (
-  SELECT min(e.captured_at) FROM ${s}.event e WHERE e.state = 'new'
-)::text AS oldest_new`,
+)::text AS oldest_due, ${oldestNewSql(s)}::text AS oldest_new`,
 
     remaining: `WITH t AS MATERIALIZED (
   SELECT ${nowSql("$1")} AS now, $2::text::int AS most

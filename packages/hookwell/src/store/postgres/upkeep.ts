@@ -27,13 +27,13 @@ export class Upkeep {
     const most = String(limit);
     const cancelled = (await this.#db.run({ text: texts.cancelEnded, params: [now, most] })).length;
     const requests = await pruneRequests(this.#db, limit, now);
-    let more = [cancelled, requests].includes(limit);
+    const counts = (await this.#db.run({ text: texts.dropCounts, params: [now, most] })).length;
+    let more = [cancelled, requests, counts].includes(limit);
     if (retention === null) return { cancelled, failed: [], prunedDeliveries: 0, prunedEvents: 0, more };
 
-    const failedRows = await this.#db.run({
-      text: texts.failHeld,
-      params: [now, String(retention.heldMs), most],
-    });
+    const failedRows = await this.#db.slots.use((slot) =>
+      this.#db.run({ text: texts.failHeld, params: [now, String(retention.heldMs), most, slot] }),
+    );
     const ids = failedRows.map((row) => text(row, "id"));
     const failed = ids.length > 0 ? await loadDeliveries(this.#db, this.#endpoints, ids, now) : [];
 

@@ -3,6 +3,7 @@ import { InvalidStateError, NotFoundError } from "../../model/errors.ts";
 import type { EventKey, EventRecord } from "../../model/event.ts";
 import { canMove, eventTransitions } from "../../model/states.ts";
 import type { DispatchItem } from "../contract.ts";
+import { Tally } from "../minute-counts.ts";
 import { isOperational, parkedInput } from "../operational.ts";
 import { blockedAt, orderKey } from "../ordering.ts";
 import { storable } from "../storable.ts";
@@ -10,6 +11,7 @@ import { captureProgram } from "./capture.ts";
 import type { Connection } from "./connection.ts";
 import { eventColumns, toEventRecord } from "./event-rows.ts";
 import { wakeLanes } from "./lanes.ts";
+import { countMinute } from "./minute-counts.ts";
 import { settleOrder } from "./ordering.ts";
 import { integer, optionalInteger, optionalText, statement, text } from "./rows.ts";
 
@@ -60,12 +62,14 @@ SELECT subscription_id FROM hookwell_delivery WHERE event_id = ? AND project_id 
 /** Inside a write: marks those still new, writes their bodies and deliveries, and wakes the lanes. */
 export function dispatch(connection: Connection, items: readonly DispatchItem[], now: number): EventKey[] {
   const done: EventKey[] = [];
+  const tally = new Tally();
   const lanes = new Set<string>();
   const ordered: string[] = [];
   for (const { projectId, id, bodies, deliveries, patch } of items) {
     const [event] = connection.all(markText, [now, patch ?? null, id, projectId]);
     if (!event) continue;
     done.push({ projectId, id });
+    tally.add(projectId, { dispatched: 1 });
     for (const { variant, bytes } of bodies) connection.all(bodyText, [projectId, id, variant, bytes]);
     const key = orderKey({
       tenantId: text(event.tenant_id),
@@ -95,6 +99,7 @@ export function dispatch(connection: Connection, items: readonly DispatchItem[],
   }
   for (const id of ordered) runProgramSync(settleOrder(id, now), connection.run);
   if (lanes.size > 0) connection.run(wakeLanes(lanes, now));
+  countMinute(connection, tally, now);
   return done;
 }
 

@@ -1,8 +1,15 @@
+import { type Row, runProgramSync } from "../../adapters/seam.ts";
 import type { Delivery } from "../../model/delivery.ts";
 import type { MaintenanceResult, RetentionPolicy } from "../contract.ts";
+import { type HeldRow, heldTooLong, reportFailures } from "../lane-news.ts";
+import { Tally } from "../minute-counts.ts";
+import { operationalInput } from "../operational.ts";
+import { captureProgram } from "./capture.ts";
 import type { Connection } from "./connection.ts";
 import { deliveryColumns, deliveryJoins, toUnreadable } from "./delivery-rows.ts";
+import { readLane } from "./lane-rows.ts";
 import type { Endpoints } from "./last-look.ts";
+import { countMinute, dropCounts } from "./minute-counts.ts";
 import { Pruning } from "./pruning.ts";
 import { pruneRequests } from "./requests.ts";
 import { text } from "./rows.ts";
@@ -33,7 +40,7 @@ DELETE FROM hookwell_lane WHERE held = 2 AND subscription_id IN (
   LIMIT CAST(? AS INTEGER))`;
 
 const heldText = `
-SELECT d.id, s.status_reason AS reason
+SELECT d.id, d.project_id, d.subscription_id, d.event_id, d.type, s.status_reason AS reason
 FROM hookwell_subscription s INDEXED BY hookwell_subscription_off
 CROSS JOIN hookwell_delivery d INDEXED BY hookwell_delivery_pending ON d.subscription_id = s.id
 WHERE s.status NOT IN ('active', 'paused') AND s.status = 'disabled' AND s.status_changed_at <= ?
@@ -47,6 +54,18 @@ WHERE id = ?`;
 const failedRowsText = `
 SELECT ${deliveryColumns} FROM json_each(?) j CROSS JOIN hookwell_delivery d ON d.id = j.value ${deliveryJoins}
 ORDER BY d.id`;
+
+const reportedText = "UPDATE hookwell_lane SET reported_at = ?, unreported = ? WHERE subscription_id = ?";
+
+function toHeld(row: Row): HeldRow {
+  return {
+    id: text(row.id),
+    projectId: text(row.project_id),
+    subscriptionId: text(row.subscription_id),
+    eventId: text(row.event_id),
+    type: text(row.type),
+  };
+}
 
 /** Cancels, fails and prunes, each in one short write of at most `limit` rows. */
 export class Maintenance {
@@ -63,7 +82,8 @@ export class Maintenance {
   async run(retention: RetentionPolicy | null, limit: number, now: number): Promise<MaintenanceResult> {
     const cancelled = await this.#cancelEnded(limit, now);
     const requests = await pruneRequests(this.#connection, limit, now);
-    const more = [cancelled, requests].includes(limit);
+    const counts = await dropCounts(this.#connection, limit, now);
+    const more = counts || [cancelled, requests].includes(limit);
     if (retention === null) return { cancelled, failed: [], prunedDeliveries: 0, prunedEvents: 0, more };
     const failed = await this.#failHeld(retention.heldMs, limit, now);
     const pruned = await this.#pruning.run(retention, limit, now);
@@ -97,14 +117,32 @@ export class Maintenance {
   async #failHeld(heldMs: number, limit: number, now: number): Promise<Delivery[]> {
     const connection = this.#connection;
     if (connection.all(heldText, [now - heldMs, now, 1]).length === 0) return [];
-    const ids = await connection.write(() =>
-      connection.all(heldText, [now - heldMs, now, limit]).map((row) => {
+    const ids = await connection.write(() => {
+      const rows = connection.all(heldText, [now - heldMs, now, limit]);
+      const tally = new Tally();
+      for (const row of rows) {
         connection.all(failText, [text(row.reason), now, text(row.id)]);
-        return text(row.id);
-      }),
-    );
+        tally.add(text(row.project_id), { failed: 1 });
+      }
+      this.#tellOfHeld(rows, now);
+      countMinute(connection, tally, now);
+      return rows.map((row) => text(row.id));
+    });
     return connection
       .all(failedRowsText, [JSON.stringify(ids)])
       .map((row) => this.#endpoints.delivery(row, now) ?? toUnreadable(row, now));
+  }
+
+  /** Inside a write: captures an event about the deliveries of each lane that failed, at most once a minute. */
+  #tellOfHeld(rows: readonly Row[], now: number): void {
+    const connection = this.#connection;
+    for (const { projectId, subscriptionId, failed } of heldTooLong(rows.map(toHeld))) {
+      const before = readLane(connection, subscriptionId);
+      if (!before) continue;
+      const { lane, news } = reportFailures(before.state, subscriptionId, failed, now);
+      connection.all(reportedText, [lane.reportedAt ?? null, lane.unreported, subscriptionId]);
+      const events = news.map(([type, data]) => operationalInput(projectId, type, subscriptionId, data, now));
+      runProgramSync(captureProgram(events, now), connection.run);
+    }
   }
 }

@@ -1,18 +1,20 @@
 import { runProgramSync } from "../../adapters/seam.ts";
 import { NotFoundError } from "../../model/errors.ts";
 import { afterMark, isGuarded } from "../lane-state.ts";
+import { countsOfMark, Tally } from "../minute-counts.ts";
 import { storable } from "../storable.ts";
 import type { Connection } from "./connection.ts";
 import { readLane, writeLane } from "./lane-rows.ts";
 import { laneDue } from "./lanes.ts";
+import { countMinute } from "./minute-counts.ts";
 import { behindReplayed, settleOrder } from "./ordering.ts";
-import { optionalText, text } from "./rows.ts";
+import { integer, optionalText, text } from "./rows.ts";
 
 const free = "lease_token = NULL, lease_until = NULL, updated_at = ?";
 
 const lockText = `
 UPDATE hookwell_delivery SET attempts = attempts WHERE id = ?
-RETURNING status, lease_token, subscription_id`;
+RETURNING status, lease_token, subscription_id, project_id, attempts`;
 
 const markText = (set: string): string => `UPDATE hookwell_delivery SET ${set}, ${free} WHERE id = ?`;
 const markDeliveredText = markText(
@@ -41,6 +43,10 @@ export function applyMark(
   const [row] = connection.all(lockText, [id]);
   if (!row) throw new NotFoundError("delivery", id);
   if (row.status !== "pending" || optionalText(row.lease_token) !== leaseToken) return false;
+  const tally = new Tally();
+  const sentBefore = integer(row.attempts) - (leaseToken === undefined ? 0 : 1);
+  tally.add(text(row.project_id), countsOfMark(mark.kind, "attempts" in mark && mark.attempts > sentBefore));
+  countMinute(connection, tally, now);
   switch (mark.kind) {
     case "delivered":
       connection.all(markDeliveredText, [mark.at, mark.at, id]);

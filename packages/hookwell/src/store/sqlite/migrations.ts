@@ -11,6 +11,7 @@ import {
   schemaProblem,
 } from "../migrations.ts";
 import type { Connection } from "./connection.ts";
+import { countsMigration } from "./counts-migration.ts";
 import type { SqliteHandle } from "./driver.ts";
 import { initialTables } from "./initial-tables.ts";
 import { replayTables } from "./replay-tables.ts";
@@ -28,6 +29,7 @@ export const sqliteMigrations: readonly Migration[] = [
   { version: 2, name: "idempotent_requests", compatibleFrom: 1, sql: requestTables },
   { version: 3, name: "parked_events", compatibleFrom: 1, sql: parkedEvents },
   { version: 4, name: "replays", compatibleFrom: 1, sql: replayTables },
+  { version: 5, name: "minute_counts", compatibleFrom: 1, sql: countsMigration.trimStart() },
 ];
 
 /** The table of applied steps: made before the first step, and never changed. */

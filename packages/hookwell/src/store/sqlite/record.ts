@@ -5,6 +5,7 @@ import type { DeliveryStatus, DisabledReason } from "../../model/states.ts";
 import type { RecordResult } from "../contract.ts";
 import { LaneBatch } from "../lane-news.ts";
 import { freesPlace, type LaneState, laneOutcome } from "../lane-state.ts";
+import { countsOf, Tally } from "../minute-counts.ts";
 import { isOperational, operationalInput } from "../operational.ts";
 import { dueTime } from "../ordering.ts";
 import { storable } from "../storable.ts";
@@ -12,12 +13,13 @@ import { captureProgram } from "./capture.ts";
 import type { Connection, SqliteValue } from "./connection.ts";
 import { readLane, writeLane } from "./lane-rows.ts";
 import { followStatus, laneDue, restsUntil, wakeLanes } from "./lanes.ts";
+import { countMinute } from "./minute-counts.ts";
 import { behindReplayed, settleOrder } from "./ordering.ts";
 import { integer, optionalText, text } from "./rows.ts";
 
 const claimed = "WHERE id = ? AND status = 'pending' AND lease_token = ?";
 const answer =
-  "RETURNING id, event_id, subscription_id, type, status, attempts, round, due_at, error_code, order_key";
+  "RETURNING id, event_id, project_id, subscription_id, type, status, attempts, round, due_at, error_code, order_key";
 const free = "lease_token = NULL, lease_until = NULL, updated_at = ?";
 
 const deliveredText = `
@@ -78,6 +80,7 @@ export function recordOutcomes(
   const woken = new Set<string>();
   const finished: string[] = [];
   const batches = new Map<string, LaneBatch>();
+  const tally = new Tally();
   for (const outcome of outcomes) {
     if (!hasNumbers(outcome)) {
       const { id, leaseToken } = outcome;
@@ -92,6 +95,7 @@ export function recordOutcomes(
     const lane = text(row.subscription_id);
     const status = text(row.status) as DeliveryStatus;
     recorded.push({ id: outcome.id, status, attempts: integer(row.attempts) });
+    tally.add(text(row.project_id), countsOf(outcome));
     const batch = batches.get(lane) ?? new LaneBatch();
     batches.set(lane, batch);
     batch.outcomes.push(laneOutcome(outcome));
@@ -116,6 +120,7 @@ export function recordOutcomes(
   const { lanes } = changed;
   readied ||= changed.freed;
   if (woken.size > 0) connection.run(wakeLanes(woken, now));
+  countMinute(connection, tally, now);
   return { recorded, stale, bad, lanes, ...(readied && { readied }) };
 }
 

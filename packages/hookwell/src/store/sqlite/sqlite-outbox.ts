@@ -39,6 +39,7 @@ import type { StoreInspection } from "../inspection-contract.ts";
 import type { Migrations } from "../migrations.ts";
 import type { RequestBegin, RequestBegun, RequestName } from "../request-contract.ts";
 import type { OpenEndpoint, SecretRotation } from "../secret-rotation.ts";
+import type { StoreStats } from "../stats-contract.ts";
 import type { SubscriptionGuard } from "../subscription-guard.ts";
 import { createApiKey, deleteApiKey, findApiKey, listApiKeys, touchApiKey } from "./api-keys.ts";
 import { captureProgram } from "./capture.ts";
@@ -57,6 +58,7 @@ import { abandonRequest, beginRequest, finishRequest } from "./requests.ts";
 import { openEndpoint, rotateProgram } from "./secrets.ts";
 import { Session } from "./session.ts";
 import { SqliteReplays } from "./sqlite-replays.ts";
+import { readStats } from "./stats.ts";
 import {
   getSubscription,
   listActive,
@@ -396,6 +398,11 @@ export class SqliteOutbox implements OutboxStore {
 
   checkKeys(): Promise<"usable" | "unused"> {
     return this.#session.checkKeys();
+  }
+
+  async stats(projectId: string | undefined, now: Now): Promise<StoreStats> {
+    const connection = await this.#session.ready();
+    return readStats(connection, projectId, this.#session.now(now));
   }
 
   watch(onWake: () => void): () => void {

@@ -22,7 +22,7 @@ WHERE due <= ?`;
 
 // Routes one after the other by the index; in each the oldest never tried, and the oldest of the first of those
 // that wait for another try.
-const oldestNewText = `
+export const oldestNewText = `
 WITH RECURSIVE routes (route) AS (
   SELECT min(route) FROM hookwell_event INDEXED BY hookwell_event_new WHERE state = 'new'
   UNION ALL

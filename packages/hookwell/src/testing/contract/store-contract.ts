@@ -23,6 +23,7 @@ import { replayRules } from "./replay-rules.ts";
 import { requestRules } from "./request-rules.ts";
 import type { Rule } from "./rule.ts";
 import { secretRules } from "./secret-rules.ts";
+import { statsRules } from "./stats-rules.ts";
 import { StoreWorld } from "./store-world.ts";
 import { textRules } from "./text-rules.ts";
 import { transactionRules } from "./transaction-rules.ts";
@@ -53,6 +54,7 @@ const chapters: Readonly<Record<string, (rule: Rule) => void>> = {
   replays: replayRules,
   "missing deliveries": missingRules,
   "bulk cancel": bulkCancelRules,
+  stats: statsRules,
   "API keys": keyRules,
   "idempotent requests": requestRules,
 };
