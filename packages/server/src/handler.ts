@@ -10,6 +10,7 @@ import { addEventRoutes } from "./routes/events.ts";
 import { addHealthRoutes } from "./routes/health.ts";
 import { addKeyRoutes } from "./routes/keys.ts";
 import { addReplayRoutes } from "./routes/replays.ts";
+import { addStatsRoute } from "./routes/stats.ts";
 import { addSecretRoutes } from "./routes/subscription-secrets.ts";
 import { addTestSendRoute } from "./routes/subscription-test.ts";
 import { addSubscriptionRoutes } from "./routes/subscriptions.ts";
@@ -59,6 +60,7 @@ export function apiOf(hooks: HookwellCore, options: HandlerOptions = {}): Api {
   addEventRoutes(api, hooks);
   addDeliveryRoutes(api, hooks);
   addReplayRoutes(api, hooks);
+  addStatsRoute(api, hooks);
   addCatalogueRoute(api, hooks);
   addKeyRoutes(api, hooks);
   addHealthRoutes(api, hooks, options.maxLagMs ?? 300_000);

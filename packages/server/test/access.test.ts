@@ -42,6 +42,7 @@ function routes(ids: { subscription: string; event: string; delivery: string; ke
     { method: "GET", path: `/v1/deliveries/${ids.delivery}`, scopes: ["read"] },
     { method: "POST", path: `/v1/deliveries/${ids.delivery}/retry`, scopes: ["operate"] },
     { method: "POST", path: `/v1/deliveries/${ids.delivery}/cancel`, scopes: ["operate"] },
+    { method: "GET", path: "/v1/stats", scopes: ["read"] },
     { method: "GET", path: "/v1/catalogue", scopes: ["read", "emit", "manage"] },
     { method: "POST", path: "/v1/keys", body: { name: "k", scopes: ["read"] }, scopes: [] },
     { method: "GET", path: "/v1/keys", scopes: [] },
