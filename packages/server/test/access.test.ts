@@ -37,6 +37,7 @@ function routes(ids: { subscription: string; event: string; delivery: string; ke
     },
     { method: "GET", path: "/v1/events", scopes: ["read"] },
     { method: "GET", path: `/v1/events/${ids.event}`, scopes: ["read"] },
+    { method: "GET", path: `/v1/events/${ids.event}/explain`, scopes: ["read"] },
     { method: "POST", path: `/v1/events/${ids.event}/release`, scopes: ["operate"] },
     { method: "GET", path: "/v1/deliveries", scopes: ["read"] },
     { method: "GET", path: `/v1/deliveries/${ids.delivery}`, scopes: ["read"] },

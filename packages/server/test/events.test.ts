@@ -47,6 +47,106 @@ describe.each<StoreKind>(["memory", "sqlite", "postgres"])("events over HTTP on 
     });
   });
 
+  test("explain says for each subscription of the project that it matched, or the first rule that kept it off", async () => {
+    const project_id = `explain-${kind}`;
+    const url = "http://127.0.0.1:9/hook";
+    const names = new Map<string, string>();
+    const subscribe = async (external_id: string, more: object = {}) => {
+      const body = { project_id, url, external_id, ...more };
+      const { id } = await world.ok(201, "POST", "/v1/subscriptions", { body });
+      names.set(id, external_id);
+      return id as string;
+    };
+    await subscribe("every type");
+    await subscribe("paused", { event_types: ["order.*"] });
+    await subscribe("other type", { event_types: ["user.*", "order.paid.late"] });
+    await subscribe("other tenant and type", { tenant_id: "other", event_types: ["user.*"] });
+    await subscribe("other tenant", { tenant_id: "other" });
+    await subscribe("owner", { owner_id: "o1" });
+    await subscribe("disabled");
+    await subscribe("deleted");
+    await subscribe("changed", { event_types: ["user.*"] });
+    const idOf = (name: string) => [...names].find(([, known]) => known === name)![0];
+    await world.ok(200, "POST", `/v1/subscriptions/${idOf("paused")}/pause`);
+    await world.ok(200, "POST", `/v1/subscriptions/${idOf("disabled")}/disable`);
+    await world.ok(204, "DELETE", `/v1/subscriptions/${idOf("deleted")}`);
+    const id = `explained-${kind}`;
+    const path = `/v1/events/${id}/explain?project_id=${project_id}`;
+    await world.ok(202, "POST", "/v1/events", { body: emit({ id, project_id, tenant_id: "acme" }) });
+    const rulesOf = (page: Json) =>
+      Object.fromEntries(
+        page.items.map((item: Json) => [
+          names.get(item.subscription_id),
+          item.matched ? [item.delivery_id === null ? "waits" : "queued"] : item.rule,
+        ]),
+      );
+    const kept = {
+      "other type": "type",
+      "other tenant and type": "type",
+      "other tenant": "tenant",
+      owner: "owner",
+      disabled: "status",
+    };
+    expect(rulesOf(await world.ok(200, "GET", path))).toEqual({
+      ...kept,
+      "every type": ["waits"],
+      paused: ["waits"],
+      changed: "type",
+    });
+
+    await world.hooks.drain({ deadlineMs: 30_000, max: 1 });
+    world.clock.advance(1_000);
+    await subscribe("younger");
+    await world.ok(200, "PATCH", `/v1/subscriptions/${idOf("changed")}`, { body: { event_types: null } });
+    const all = await world.ok(200, "GET", path);
+    expect(rulesOf(all)).toEqual({
+      ...kept,
+      "every type": ["queued"],
+      paused: ["queued"],
+      changed: "changed_after",
+      younger: "created_after",
+    });
+    const queued = all.items.find((item: Json) => item.subscription_id === idOf("paused"));
+    const delivery = await world.ok(200, "GET", `/v1/deliveries/${queued.delivery_id}`);
+    expect(delivery).toMatchObject({ event_id: id, subscription_id: idOf("paused") });
+    expect(queued.delivery_status).toBe("pending");
+
+    const pages: Json[] = [];
+    let cursor = "";
+    do {
+      const page: Json = await world.ok(200, "GET", `${path}&limit=4${cursor}`);
+      pages.push(...page.items);
+      cursor = page.next_cursor ? `&cursor=${page.next_cursor}` : "";
+    } while (cursor);
+    expect(pages).toEqual(all.items);
+    const one = async (name: string) =>
+      (await world.ok(200, "GET", `${path}&subscription_id=${idOf(name)}`)).items;
+    expect(await one("deleted")).toMatchObject([{ matched: false, rule: "status" }]);
+    expect((await one("younger"))[0].detail).toMatch(/created at .* after the event was dispatched/);
+    expect((await world.call("GET", `${path}&subscription_id=sub_none`)).status).toBe(404);
+  });
+
+  test("field-faults G8: explain shows a caller its own subscriptions, and no event of another", async () => {
+    const project_id = `explain-g8-${kind}`;
+    const url = "http://127.0.0.1:9/hook";
+    const ours = await world.ok(201, "POST", "/v1/subscriptions", { body: { project_id, url } });
+    const theirs = await world.ok(201, "POST", "/v1/subscriptions", {
+      body: { project_id: `${project_id}-other`, url },
+    });
+    const id = `explain-g8-event-${kind}`;
+    await world.ok(202, "POST", "/v1/events", { body: emit({ id, project_id }) });
+    const key = await world.key(["read"], project_id);
+    const other = await world.key(["read"], `${project_id}-other`);
+    const page = await world.ok(200, "GET", `/v1/events/${id}/explain`, { key });
+    expect(page.items.map((item: Json) => item.subscription_id)).toEqual([ours.id]);
+    for (const [path, with_] of [
+      [`/v1/events/${id}/explain`, other],
+      [`/v1/events/${id}/explain?project_id=${project_id}`, other],
+      [`/v1/events/${id}/explain?subscription_id=${theirs.id}`, key],
+    ] as const)
+      expect((await world.call("GET", path, { key: with_ })).json).toMatchObject({ status: 404 });
+  });
+
   test("an absent id is made, an absent time is now", async () => {
     const { id } = await world.ok(202, "POST", "/v1/events", { body: emit() });
     expect(id).toMatch(/^evt_[0-9a-f]{8}-[0-9a-f]{4}-7/);

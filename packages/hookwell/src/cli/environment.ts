@@ -14,6 +14,7 @@ export {
   deliveryToJson,
   encodeCursor,
   eventToJson,
+  explanationToJson,
   keyToJson,
   pageToJson,
   replayToJson,

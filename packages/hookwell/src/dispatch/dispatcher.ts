@@ -2,7 +2,7 @@ import type { Clock } from "../model/clock.ts";
 import type { Catalogue } from "../model/definition.ts";
 import type { EventKey, EventRecord } from "../model/event.ts";
 import { parseJson } from "../model/json.ts";
-import { coveringFilters } from "../model/matching.ts";
+import { matchableOf } from "../model/matching.ts";
 import { type Observer, silent } from "../model/observe.ts";
 import { systemTimers, type Timers } from "../model/timers.ts";
 import type { DispatchItem, Now, OutboxStore } from "../store/contract.ts";
@@ -132,15 +132,7 @@ export class Dispatcher {
     for (const event of events) if (event.damage) broken.set(event, new Error(event.damage));
     const own = events.filter((event) => !event.fannedOut && !broken.has(event));
     if (own.length === 0) return [];
-    const matches = await this.#config.store.matchSubscriptions(
-      own.map(({ projectId, tenantId, audience, type }) => ({
-        projectId,
-        ...(tenantId === undefined ? {} : { tenantId }),
-        ...(audience === undefined ? {} : { audience }),
-        filters: coveringFilters(type),
-        operational: type.startsWith("hookwell."),
-      })),
-    );
+    const matches = await this.#config.store.matchSubscriptions(own.map(matchableOf));
     return own.flatMap((event, index) => {
       // Captured without a catalogue: rendered the same wherever it is taken, whatever this process knows.
       const definition = event.route === "*" ? undefined : this.#catalogue.get(event.type);

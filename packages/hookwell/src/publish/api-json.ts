@@ -4,6 +4,7 @@ import { parseJson } from "../model/json.ts";
 import type { DeliverySelection, ReplayRecord } from "../model/replay.ts";
 import type { SubscriptionRecord } from "../model/subscription.ts";
 import type { ApiKeyRecord, PageOf, PagePosition } from "../store/contract.ts";
+import type { Explanation } from "./explain.ts";
 import type { TestSend } from "./surface.ts";
 
 /*
@@ -183,4 +184,15 @@ export function decodeCursor(cursor: string): PagePosition | undefined {
     // Not base64 of JSON.
     return undefined;
   }
+}
+
+export function explanationToJson({ subscriptionId, matched, rule, detail, delivery }: Explanation) {
+  return {
+    subscription_id: subscriptionId,
+    matched,
+    rule: rule ?? null,
+    detail,
+    delivery_id: delivery?.id ?? null,
+    delivery_status: delivery?.status ?? null,
+  };
 }

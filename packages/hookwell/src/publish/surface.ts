@@ -20,6 +20,7 @@ import type {
   Visibility,
 } from "../store/contract.ts";
 import type { ReplayFilter } from "../store/replay-contract.ts";
+import type { Explanation } from "./explain.ts";
 import type { Stats } from "./stats.ts";
 
 /** Joins a write to the caller's transaction. Absent = a transaction of its own. */
@@ -173,6 +174,15 @@ export interface Events<Tx> {
     filter?: EventFilter,
     page?: Partial<Page>,
   ): Promise<PageOf<EventRecord & { readonly outcome: EventOutcome }>>;
+  /**
+   * Why each subscription of the event's project got it or did not: those of one page, newest first, or the one named,
+   * which may be deleted. Subscriptions are looked at as they are now.
+   * @throws NotFoundError for the event, and for the named subscription
+   */
+  explain(
+    id: string,
+    options?: Partial<Page> & { readonly visibility?: Visibility; readonly subscriptionId?: string },
+  ): Promise<PageOf<Explanation>>;
   /** Sends a parked event through dispatch again. */
   release(id: string, options?: WriteOptions<Tx>): Promise<void>;
 }
@@ -254,6 +264,7 @@ export interface ApiKeys {
 export type { DrainResult } from "../deliver/drain.ts";
 export type { FailureHook } from "../deliver/failure-hook.ts";
 export type { ConnectionTrial } from "../send/try-connection.ts";
+export type { ExplainRule, Explanation } from "./explain.ts";
 
 export interface Run {
   /** Stops claiming, lets sends finish for `graceMs` (5,000), gives back what was not sent. */

@@ -10,6 +10,7 @@ import type {
   SubscriptionPatch,
   SubscriptionRecord,
 } from "../model/subscription.ts";
+import type { ExplainStore } from "./explain-contract.ts";
 import type { InspectionStore } from "./inspection-contract.ts";
 import type { ReplayStore } from "./replay-contract.ts";
 import type { RequestStore } from "./request-contract.ts";
@@ -215,7 +216,13 @@ export interface MaintenanceResult {
  * Everything Hookwell asks of a database. Memory, SQLite and PostgreSQL give the same results for the same
  * sequence of calls (src/testing/contract). Times are whole milliseconds. Returned objects are copies.
  */
-export interface OutboxStore extends ReferenceStore, InspectionStore, RequestStore, SecretStore, StatsStore {
+export interface OutboxStore
+  extends ReferenceStore,
+    ExplainStore,
+    InspectionStore,
+    RequestStore,
+    SecretStore,
+    StatsStore {
   readonly dialect: "memory" | "sqlite" | "postgres";
 
   // --- opening and closing -------------------------------------------------

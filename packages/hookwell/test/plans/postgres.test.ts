@@ -226,6 +226,10 @@ test("lists and looks read about a page", async () => {
   const one = await measure(() => large.store.getDelivery("dlv_f3", {}));
   expect(one.result?.attemptLog).toHaveLength(2);
   expect(rowsRead(one.statements)).toBeLessThan(15);
+  const pairs = await measure(() =>
+    large.store.deliveriesOfEvent({ projectId: "live", id: "evt_00000500" }, ["sub_w000500", "sub_dead"]),
+  );
+  expect(rowsRead(pairs.statements)).toBeLessThan(10);
   const event = await measure(() => large.store.getEvent("evt_00000500", {}));
   expect(event.result?.outcome).toBe("pending");
   expect(rowsRead(event.statements)).toBeLessThan(20);

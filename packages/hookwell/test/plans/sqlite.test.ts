@@ -223,6 +223,7 @@ describe("SQLite plans on 320,000 deliveries, 120,000 events and 20,000 lanes", 
       await store.listEvents({ subject: "user:7" }, page);
       await store.listEvents({ id: "evt_7" }, page);
       await store.getEvent("evt_7", {});
+      await store.deliveriesOfEvent({ projectId: "live", id: "evt_7" }, ["sub_a"]);
       await store.listDeliveries({}, page);
       await store.listDeliveries({ projectId: "live", type: "real.made", urlHost: "real.example" }, page);
       await store.listDeliveries({ subscriptionId: "sub_dead", status: "pending" }, page);

@@ -279,6 +279,78 @@ describe("events and deliveries", () => {
     });
   });
 
+  test("explain knows a parked event, one that was pruned, an operational one and an audience", async () => {
+    let now = Date.parse("2026-03-01T10:00:00Z");
+    const clock = () => new Date(now);
+    const envelope = (event: { id: string }, data: unknown) => {
+      if (event.id === "broken") throw new Error("cannot render");
+      return data;
+    };
+    const hooks = createHookwell({
+      store: new MemoryOutbox({ now: clock }),
+      project: "p",
+      clock,
+      logger: { info: () => {}, warn: () => {}, error: () => {} },
+      events: defineEvents({ "a.b": { schema: z.object({}), envelope } }),
+    });
+    const every = await hooks.subscriptions.create({ url });
+    const ops = await hooks.subscriptions.create({ url, eventTypes: ["hookwell.*"], tenantId: "t" });
+    const owned = await hooks.subscriptions.create({ url, ownerId: "o1" });
+    const ask = async (id: string, subscriptionId: string) =>
+      (await hooks.events.explain(id, { subscriptionId })).items[0];
+    await hooks.emit("a.b", {}, { tx: "own", id: "broken" });
+    await hooks.drain({ deadlineMs: 1_000, max: 0 });
+    expect(await ask("broken", every.id)).toMatchObject({
+      matched: true,
+      detail: expect.stringMatching(/another try.*cannot render/),
+    });
+    for (let i = 0; i < 6; i++, now += 60_000) await hooks.drain({ deadlineMs: 1_000, max: 0 });
+    expect(await ask("broken", every.id)).toMatchObject({
+      matched: true,
+      detail: expect.stringMatching(/parked/),
+    });
+    const { items } = await hooks.events.list({ type: "hookwell.event.parked" });
+    expect(await ask(items[0]!.id, every.id)).toMatchObject({
+      rule: "type",
+      detail: expect.stringMatching(/begins with hookwell/),
+    });
+    expect(await ask(items[0]!.id, ops.id)).toMatchObject({ rule: "operational" });
+    await hooks.emit("a.b", {}, { tx: "own", id: "seen", audience: ["o2"] });
+    expect(await ask("seen", every.id)).toMatchObject({
+      rule: "owner",
+      detail: expect.stringMatching(/has no owner/),
+    });
+    expect(await ask("seen", owned.id)).toMatchObject({
+      rule: "owner",
+      detail: expect.stringMatching(/o1 is not in the audience/),
+    });
+    await expect(hooks.events.explain("seen", { visibility: { ownerId: "o1" } })).rejects.toThrow(
+      NotFoundError,
+    );
+    await expect(hooks.events.explain("seen", { limit: 101 })).rejects.toThrow(ValidationError);
+  });
+
+  test("explain says so when the delivery to one of several is no longer kept", async () => {
+    let now = Date.parse("2026-03-01T10:00:00Z");
+    const clock = () => new Date(now);
+    const store = new MemoryOutbox({ now: clock });
+    const retention = { deliveredMs: 1_000, failedMs: 86_400_000, eventsMs: 1_000, heldMs: 86_400_000 };
+    const hooks = createHookwell({ store, project: "p", clock });
+    const short = await hooks.subscriptions.create({ url });
+    await hooks.subscriptions.create({ url });
+    const { id } = await hooks.emitUnknown("a.b", {}, { tx: "own" });
+    await hooks.drain({ deadlineMs: 1_000, max: 0 });
+    const [delivery] = (await hooks.deliveries.list({ subscriptionId: short.id })).items;
+    await hooks.deliveries.cancel(delivery!.id);
+    now += 2_000;
+    await store.maintain(retention, 10, null);
+    const { items } = await hooks.events.explain(id);
+    expect(items).toMatchObject([
+      { matched: true, delivery: { status: "pending" } },
+      { subscriptionId: short.id, matched: false, rule: "pruned" },
+    ]);
+  });
+
   test("a parked event is released by its own project only", async () => {
     let broken = true;
     const envelope = (_event: unknown, data: unknown) => {

@@ -19,6 +19,9 @@ import {
   eventDetail,
   eventQuery,
   eventToJson,
+  explainQuery,
+  explanation,
+  explanationToJson,
   type newEvent,
   newEvents,
   oneEventQuery,
@@ -115,6 +118,31 @@ export function addEventRoutes(api: Api, hooks: HookwellCore): void {
       status: 200,
       body: await eventWithDeliveries(hooks, caller, params.id, query.project_id),
     }),
+  );
+
+  api.route(
+    {
+      method: "get",
+      path: "/v1/events/{id}/explain",
+      id: "explainEvent",
+      tag,
+      summary: "Why each subscription got an event, or did not",
+      description:
+        "For each subscription of the event's project, newest first, as it is now: that it matched, with the delivery, or the first rule that kept it off.",
+      scopes: ["read"],
+      params: idParams,
+      query: explainQuery,
+      answers: { 200: { description: "One page.", schema: pageOf(explanation) } },
+    },
+    async ({ caller, params, query }) => {
+      const visibility = eventVisibility(caller, params.id, query.project_id);
+      const page = await hooks.events.explain(params.id, {
+        visibility,
+        subscriptionId: query.subscription_id,
+        ...pageFrom(query),
+      });
+      return { status: 200, body: pageAnswer(page, explanationToJson) };
+    },
   );
 
   api.route(

@@ -3,7 +3,7 @@ import { pageQuery } from "../http/paging.ts";
 import { answeredTime, anyJson, eventType, name, timeRange, timestamp } from "./common.ts";
 import { delivery } from "./delivery.ts";
 
-export { eventToJson } from "hookwell/environment";
+export { eventToJson, explanationToJson } from "hookwell/environment";
 
 const actor = z.strictObject({ type: name, id: name });
 const revision = z.int().min(0).max(Number.MAX_SAFE_INTEGER);
@@ -79,3 +79,37 @@ export const eventQuery = z.strictObject({
 
 /** An event id is unique inside its project; a key without a project may have to say which. */
 export const oneEventQuery = z.strictObject({ project_id: name.optional() });
+
+const rules = [
+  "type",
+  "operational",
+  "tenant",
+  "owner",
+  "status",
+  "created_after",
+  "changed_after",
+  "pruned",
+] as const;
+
+/** What one event is to one subscription. */
+export const explanation = z
+  .strictObject({
+    subscription_id: z.string(),
+    matched: z.boolean().openapi({ description: "It has a delivery, or gets one when it is dispatched." }),
+    rule: z
+      .enum(rules)
+      .nullable()
+      .openapi({
+        description: "The first one that kept the subscription from matching; null where it matched.",
+      }),
+    detail: z.string().openapi({ description: "A sentence for people; not stable." }),
+    delivery_id: z.string().nullable(),
+    delivery_status: z.enum(["pending", "delivered", "failed", "cancelled"]).nullable(),
+  })
+  .openapi("Explanation");
+
+export const explainQuery = z.strictObject({
+  project_id: name.optional(),
+  subscription_id: name.optional().openapi({ description: "This one only; it may be deleted." }),
+  ...pageQuery,
+});

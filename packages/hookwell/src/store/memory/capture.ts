@@ -109,7 +109,7 @@ function fanOut(state: MemoryState, input: CaptureInput, now: number): boolean {
 export function matchesOf(state: MemoryState, query: Matchable): Match[] {
   const found: Match[] = [];
   for (const { record, endpointId } of state.subscriptions.values())
-    if ((record.status === "active" || record.status === "paused") && matches(query, record))
+    if (matches(query, record))
       found.push(
         defined<Match>({
           subscriptionId: record.id,

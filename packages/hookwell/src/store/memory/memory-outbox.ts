@@ -37,6 +37,7 @@ import type {
   SubscriptionFilter,
   Visibility,
 } from "../contract.ts";
+import type { DeliveryOfEvent } from "../explain-contract.ts";
 import type { StoreInspection } from "../inspection-contract.ts";
 import { placeAt } from "../ordering.ts";
 import type { RequestBegin, RequestBegun, RequestName } from "../request-contract.ts";
@@ -49,6 +50,7 @@ import { capture, matchesOf, takeNew } from "./capture.ts";
 import { claim } from "./claim.ts";
 import { cancelDelivery, enqueue, isDeliveryVisible, retryDelivery } from "./deliveries.ts";
 import { dispatch, failDispatch, releaseEvent } from "./dispatch.ts";
+import { deliveriesOfEvent } from "./explain.ts";
 import { undispatched } from "./inspection.ts";
 import { findEvent, listApiKeys, listDeliveries, listEvents, listSubscriptions } from "./lists.ts";
 import { countRemaining, lag, maintain } from "./maintain.ts";
@@ -331,6 +333,10 @@ export class MemoryOutbox implements OutboxStore {
     page: Page,
   ): Promise<PageOf<EventRecord & { outcome: EventOutcome }>> {
     return listEvents(this.#state, filter, page);
+  }
+
+  async deliveriesOfEvent(event: EventKey, subscriptionIds: readonly string[]): Promise<DeliveryOfEvent[]> {
+    return deliveriesOfEvent(this.#state, event, subscriptionIds);
   }
 
   async getDelivery(id: string, visibility: Visibility): Promise<DeliveryDetail | undefined> {

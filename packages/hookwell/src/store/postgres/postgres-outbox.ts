@@ -38,6 +38,7 @@ import type {
   SubscriptionFilter,
   Visibility,
 } from "../contract.ts";
+import type { DeliveryOfEvent } from "../explain-contract.ts";
 import type { StoreInspection } from "../inspection-contract.ts";
 import type { Migrations } from "../migrations.ts";
 import type { RequestBegin, RequestBegun, RequestName } from "../request-contract.ts";
@@ -52,6 +53,7 @@ import { Database } from "./database.ts";
 import { cancelDelivery, enqueueDelivery, getDelivery, listAttempts, retryDelivery } from "./deliveries.ts";
 import { dispatchEvents, failDispatch, matchSubscriptions, releaseEvent, takeNew } from "./dispatch.ts";
 import { EndpointBook } from "./endpoints.ts";
+import { deliveriesOfEvent } from "./explain.ts";
 import { inspect } from "./inspection.ts";
 import { lastLook } from "./last-look.ts";
 import { Notices } from "./listen.ts";
@@ -325,6 +327,10 @@ export class PostgresOutbox implements OutboxStore {
     page: Page,
   ): Promise<PageOf<EventRecord & { outcome: EventOutcome }>> {
     return await listEvents(this.#db, filter, page);
+  }
+
+  async deliveriesOfEvent(event: EventKey, subscriptionIds: readonly string[]): Promise<DeliveryOfEvent[]> {
+    return await deliveriesOfEvent(this.#db, event, subscriptionIds);
   }
 
   async getDelivery(id: string, visibility: Visibility): Promise<DeliveryDetail | undefined> {

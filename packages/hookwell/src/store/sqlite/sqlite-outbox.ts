@@ -35,6 +35,7 @@ import type {
   SubscriptionFilter,
   Visibility,
 } from "../contract.ts";
+import type { DeliveryOfEvent } from "../explain-contract.ts";
 import type { StoreInspection } from "../inspection-contract.ts";
 import type { Migrations } from "../migrations.ts";
 import type { RequestBegin, RequestBegun, RequestName } from "../request-contract.ts";
@@ -48,6 +49,7 @@ import { cancelProgram, checkDelivery, enqueue, retryProgram } from "./deliverie
 import { getDelivery, listAttempts, listDeliveries } from "./delivery-queries.ts";
 import { dispatch, failDispatch, releaseProgram, takeNew } from "./dispatch.ts";
 import { getEvent, listEvents } from "./event-queries.ts";
+import { deliveriesOfEvent } from "./explain.ts";
 import { fileFindings, undispatched } from "./inspection.ts";
 import { lookAt, readDelivery } from "./last-look.ts";
 import { Maintenance } from "./maintain.ts";
@@ -304,6 +306,11 @@ export class SqliteOutbox implements OutboxStore {
   ): Promise<PageOf<EventRecord & { outcome: EventOutcome }>> {
     const connection = await this.#session.ready();
     return listEvents(connection, filter, page);
+  }
+
+  async deliveriesOfEvent(event: EventKey, subscriptionIds: readonly string[]): Promise<DeliveryOfEvent[]> {
+    const connection = await this.#session.ready();
+    return deliveriesOfEvent(connection, event, subscriptionIds);
   }
 
   async getDelivery(id: string, visibility: Visibility): Promise<DeliveryDetail | undefined> {

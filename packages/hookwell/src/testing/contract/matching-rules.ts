@@ -1,5 +1,5 @@
 import { coveringFilters, type Matchable } from "../../model/matching.ts";
-import { like, same } from "./checks.ts";
+import { equal, like, same } from "./checks.ts";
 import type { Rule } from "./rule.ts";
 import { own, type StoreWorld } from "./store-world.ts";
 
@@ -127,4 +127,27 @@ export function matchingRules(rule: Rule): void {
     const [[match] = []] = await t.store.matchSubscriptions([{ projectId: "live", filters: [""] }]);
     like(match, { fields: undefined });
   });
+
+  rule(
+    "the deliveries of an event are found by subscription, and of no other event or project",
+    async (t) => {
+      for (const id of ["sub_a", "sub_b", "sub_c"]) await t.subscribe(id);
+      await t.publish("evt_1");
+      await t.store.setSubscriptionStatus(own, "sub_b", "disabled", undefined, {});
+      await t.publish("evt_2");
+      const find = async (event: string, projectId = "live") =>
+        (await t.store.deliveriesOfEvent({ projectId, id: event }, ["sub_b", "sub_none", "sub_a"])).map(
+          ({ subscriptionId, status }) => [subscriptionId, status],
+        );
+      same(await find("evt_1"), [
+        ["sub_a", "pending"],
+        ["sub_b", "pending"],
+      ]);
+      same(await find("evt_2"), [["sub_a", "pending"]]);
+      same(await find("evt_1", "test"), []);
+      same(await t.store.deliveriesOfEvent({ projectId: "live", id: "evt_1" }, []), []);
+      const [found] = await t.store.deliveriesOfEvent({ projectId: "live", id: "evt_1" }, ["sub_a"]);
+      equal((await t.store.getDelivery(found!.id, {}))?.subscriptionId, "sub_a");
+    },
+  );
 }
