@@ -1,5 +1,5 @@
 import type { EventRecord } from "../model/event.ts";
-import { coveringFilters, matches } from "../model/matching.ts";
+import { matchableOf, matches } from "../model/matching.ts";
 import type { DeliverySelection, ReplayWork } from "../model/replay.ts";
 import type { DeliveryStatus, SubscriptionStatus } from "../model/states.ts";
 import type { SubscriptionRecord } from "../model/subscription.ts";
@@ -35,19 +35,10 @@ export type Matched = Pick<EventRecord, "projectId" | "tenantId" | "audience" | 
 
 /** True when the event would be sent there, as the subscription is now. */
 export function isWanted(
-  { projectId, tenantId, audience, type }: Matched,
+  event: Matched,
   subscription: Pick<SubscriptionRecord, "projectId" | "tenantId" | "ownerId" | "eventTypes">,
 ): boolean {
-  return matches(
-    {
-      projectId,
-      tenantId,
-      audience,
-      filters: coveringFilters(type),
-      operational: type.startsWith("hookwell."),
-    },
-    subscription,
-  );
+  return matches(matchableOf(event), subscription);
 }
 
 /** What an event must be, besides wanted, to be found by a selection: the rest of it is about deliveries. */

@@ -96,12 +96,9 @@ export const explanation = z
   .strictObject({
     subscription_id: z.string(),
     matched: z.boolean().openapi({ description: "It has a delivery, or gets one when it is dispatched." }),
-    rule: z
-      .enum(rules)
-      .nullable()
-      .openapi({
-        description: "The first one that kept the subscription from matching; null where it matched.",
-      }),
+    rule: z.enum(rules).nullable().openapi({
+      description: "The first one that kept the subscription from matching; null where it matched.",
+    }),
     detail: z.string().openapi({ description: "A sentence for people; not stable." }),
     delivery_id: z.string().nullable(),
     delivery_status: z.enum(["pending", "delivered", "failed", "cancelled"]).nullable(),
