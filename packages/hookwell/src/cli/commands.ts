@@ -12,6 +12,9 @@ import { keysGenerate } from "./keys-generate.ts";
 import { listen } from "./listen.ts";
 import { migrate } from "./migrate.ts";
 import { prune } from "./prune.ts";
+import { replay } from "./replay.ts";
+import { replayList } from "./replay-list.ts";
+import { replayShow, replayStop } from "./replay-one.ts";
 import { retry } from "./retry.ts";
 import { serve } from "./serve.ts";
 import { subscriptions } from "./subscriptions.ts";
@@ -36,7 +39,21 @@ export interface CommandGroup {
 /** Every command, in the order of `hookwell --help` and of docs/reference/cli.md. */
 export const commandGroups: readonly CommandGroup[] = [
   { title: "Run", commands: [migrate, serve, worker, listen] },
-  { title: "Events and deliveries", commands: [emit, events, eventsRelease, deliveries, retry, cancel] },
+  {
+    title: "Events and deliveries",
+    commands: [
+      emit,
+      events,
+      eventsRelease,
+      deliveries,
+      retry,
+      cancel,
+      replay,
+      replayList,
+      replayShow,
+      replayStop,
+    ],
+  },
   {
     title: "Subscriptions",
     commands: [

@@ -113,7 +113,7 @@ function problemsText({ code, problems }: ValidationError, { options = {} }: Com
     return problems.map(({ pointer, message }) => `data${pointer}: ${message}.`).join("\n");
   return problems
     .map(({ pointer, message }) => {
-      const field = pointer.split("/")[1] ?? "";
+      const [field = ""] = pointer.split("/").filter((part) => part !== "" && part !== "filter");
       const option = optionOfField[field] ?? field.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`);
       return option in options ? `--${option} ${message}.` : `${pointer || "/"}: ${message}.`;
     })
@@ -130,4 +130,12 @@ const optionOfField: Readonly<Record<string, string>> = {
   expiresAt: "expires",
   scopes: "scope",
   occurredAt: "at",
+  project_id: "project",
+  tenant_id: "tenant",
+  owner_id: "owner",
+  subscription_id: "subscription",
+  event_id: "event",
+  url_host: "url-host",
+  error_code: "error-code",
+  replay_id: "replay",
 };

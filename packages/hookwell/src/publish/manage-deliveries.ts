@@ -19,15 +19,21 @@ export function manageDeliveries<Tx>(parts: {
 }): Deliveries<Tx> {
   const { store, scopes, now, wake } = parts;
 
-  /** Once along all pending rows that it may be about, a window at a time. */
-  async function pass(selection: DeliverySelection, period: TimeRange, dryRun: boolean): Promise<number> {
+  /** Once along all pending rows that it may be about, a window at a time; `told` hears of each. */
+  async function pass(
+    selection: DeliverySelection,
+    period: TimeRange,
+    dryRun: boolean,
+    { signal, told }: { readonly signal: AbortSignal | undefined; readonly told: (count: number) => void },
+  ): Promise<number> {
     let count = 0;
     for (let after: Awaited<ReturnType<typeof store.replays.cancelWindow>>["next"]; ; ) {
       const options = { look: lookPerWindow, dryRun };
       const window = await store.replays.cancelWindow(selection, period, after, options, now());
       count += window.count;
+      told(window.count);
       after = window.next;
-      if (!after) return count;
+      if (!after || signal?.aborted) return count;
       await setImmediate();
     }
   }
@@ -46,17 +52,26 @@ export function manageDeliveries<Tx>(parts: {
     },
     cancel: async (id, { tx = "own", visibility = {} } = {}) =>
       store.cancelDelivery(scopes.forAsync(tx), id, visibility, now()),
-    async cancelMany({ since, until, ...given }, { visibility = {}, dryRun = false } = {}) {
+    async cancelMany(
+      { since, until, ...given },
+      { visibility = {}, dryRun = false, signal, onProgress } = {},
+    ) {
       checkSelection(given, "", since !== undefined || until !== undefined);
       for (const [field, time] of Object.entries({ since, until }))
         if (time !== undefined && !(time instanceof Date && !Number.isNaN(time.getTime())))
           throw new ValidationError([{ pointer: `/${field}`, message: "must be a time" }]);
       const selection = seenSelection(given, visibility);
       const period = { ...(since && { since }), ...(until && { until }) };
-      let count = await pass(selection, period, dryRun);
+      let soFar = 0;
+      const told = (more: number): void => {
+        soFar += more;
+        onProgress?.(soFar);
+      };
+      let count = await pass(selection, period, dryRun, { signal, told });
       // Rows that were in somebody's hands, or moved along their lane meanwhile, are found by going again.
       for (let more = count, turn = 1; !dryRun && more > 0 && turn < mostPasses; turn++) {
-        more = await pass(selection, period, dryRun);
+        if (signal?.aborted) break;
+        more = await pass(selection, period, dryRun, { signal, told });
         count += more;
       }
       if (count > 0 && !dryRun) wake();

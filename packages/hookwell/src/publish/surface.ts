@@ -194,11 +194,17 @@ export interface Deliveries<Tx> {
   cancel(id: string, options?: WriteOptions<Tx>): Promise<DeliveryRecord>;
   /**
    * Cancels pending deliveries, however many, in short transactions of its own; one that is being sent is cancelled
-   * too, and its outcome ignored. `dryRun` counts and changes nothing.
+   * too, and its outcome ignored. `dryRun` counts and changes nothing. `signal` ends it between two transactions: the
+   * count is then of what was done. `onProgress` is told the count so far.
    */
   cancelMany(
     filter: CancelFilter,
-    options?: { readonly visibility?: Visibility; readonly dryRun?: boolean },
+    options?: {
+      readonly visibility?: Visibility;
+      readonly dryRun?: boolean;
+      readonly signal?: AbortSignal;
+      readonly onProgress?: (count: number) => void;
+    },
   ): Promise<{ readonly count: number }>;
 }
 

@@ -122,6 +122,16 @@ describe("commands on a SQLite database", () => {
     ["deliveries --statsu failed", /no option --statsu\. Did you mean --status\?/],
     ["events --outcome lost", /--outcome must be one of/],
     ["retry", /id of a delivery is missing/],
+    ["cancel", /Say which/],
+    ["cancel dlv_1 --type a.b", /not both/],
+    ["cancel --dry-run", /Say which/],
+    ["cancel --type A", /--type must be lower-case/],
+    ["replay --type a.b", /--since is missing/],
+    ["replay --since 1h", /Say which/],
+    ["replay --since 1h --type a.b --status pending", /--status must be one of/],
+    ["replay --since 1h --type a.b --status missing --yes", /--status missing needs one subscription/],
+    ["replay --since 300d --type a.b --yes", /--since is before retention/],
+    ["replay lst", /Did you mean `hookwell replay list`/],
     ["subscriptions create --project live", /--url is missing/],
     ["subscriptions create --project live --url http://127.0.0.1/", /--url points at 127\.0\.0\.1/],
     [
@@ -192,6 +202,58 @@ describe("commands on a SQLite database", () => {
     expect((await hookwell(`cancel ${id}`)).code).toBe(1);
     expect((await hookwell(`retry ${id}`)).code).toBe(0);
     expect((await hookwell(`cancel ${id}`)).stdout).toContain("cancelled");
+  });
+
+  test("cancel by filter counts first, asks, and cancels those alone; nothing chosen is refused", async () => {
+    for (const id of ["c1", "c2"]) await hookwell(`emit user.cancelled --project live --id ${id} --data {}`);
+    await hookwell("emit user.kept --project live --id c3 --data {}");
+    const [{ id: subscription }] = (await json("subscriptions --url-host", `127.0.0.1:${receiver.port}`))
+      .items;
+    await hookwell(`subscriptions pause ${subscription}`);
+    await work();
+    const line = "cancel --type user.cancelled --since 1h";
+    expect(await json(`${line} --dry-run`)).toEqual({ count: 2 });
+    const asked: string[] = [];
+    const ask = (answer: string) => async (question: string) => {
+      asked.push(question);
+      return answer;
+    };
+    expect((await hookwell(line, { ask: ask("no") })).code).toBe(1);
+    expect(asked).toEqual(["Cancel 2 pending deliveries? [y/N] "]);
+    const pending = async () => (await json("deliveries --status pending --since 1h")).items.length;
+    expect(await pending()).toBe(3);
+    expect((await hookwell(line, { ask: ask("y") })).stdout).toBe("2 deliveries are cancelled\n");
+    expect(await pending()).toBe(1);
+    expect((await hookwell(`${line} --type user.kept`, { stopped: AbortSignal.abort() })).code).toBe(130);
+    await hookwell("cancel --event c3");
+    await hookwell(`subscriptions resume ${subscription}`);
+  });
+
+  test("replay counts, queues as a job, waits until it is queued, and can be listed, shown and stopped", async () => {
+    status = 204;
+    const line = "replay --type user.cancelled --status cancelled --since 1h";
+    expect(await json(`${line} --dry-run`)).toEqual({ count: 2 });
+    expect((await json("replay list")).items).toEqual([]);
+    const { id } = await json(`${line} --detach`);
+    expect(await json(`replay show ${id}`)).toMatchObject({ id, status: "running", count: 2, queued: 0 });
+    expect(await json(`replay stop ${id}`)).toMatchObject({ id, status: "stopped" });
+    expect((await hookwell(`replay stop ${id}`)).code).toBe(1);
+    const watched = await hookwell(line, { stopped: AbortSignal.abort() });
+    expect(watched.code).toBe(130);
+    const [goesOn] = /rpl_[\w-]+/.exec(watched.stderr)!;
+    expect((await hookwell(`replay stop ${goesOn}`)).code).toBe(0);
+
+    await using hooks = instance();
+    const running = hooks.start();
+    const drawn: string[] = [];
+    const done = await hookwell(line, { ask: async () => "yes", redraw: (text) => void drawn.push(text) });
+    await running.stop();
+    expect(done.code).toBe(0);
+    expect(done.stdout).toMatch(/^status +done$/m);
+    expect((await json("replay list --status done")).items).toMatchObject([{ count: 2, queued: 2 }]);
+    expect((await json("replay list")).items).toHaveLength(3);
+    await work();
+    expect((await json("deliveries --type user.cancelled --status delivered")).items).toHaveLength(2);
   });
 
   test("a list is read page after page; --cursor goes on where --limit ended", async () => {
