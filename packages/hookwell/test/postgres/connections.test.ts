@@ -59,9 +59,9 @@ test("a statement is sent without session state, so that a pooler in transaction
   const pool = database.pool();
   const texts: string[] = [];
   const noting: PgPool = {
-    query: (text, values) => {
-      texts.push(text);
-      return pool.query(text, values);
+    query: (statement, values) => {
+      texts.push(typeof statement === "string" ? statement : `named: ${statement.name}`);
+      return pool.query(statement, values);
     },
     async connect() {
       const client = await pool.connect();
@@ -93,6 +93,34 @@ test("a statement is sent without session state, so that a pooler in transaction
     expect(text).not.toMatch(/pg_(try_)?advisory_(un)?lock\b|TEMP(ORARY)? TABLE/i);
     expect(text).not.toContain("?");
   }
+});
+
+test("asked for, the statements of the hot paths are prepared, each text under one name; nothing else is", async () => {
+  const pool = database.pool({ max: 1 });
+  const store = await database.store({ pool, preparedStatements: true });
+  await store.createSubscription(own, subscriptionInput("sub_prepared", { projectId: "prepared" }));
+  for (const id of ["evt_n1", "evt_n2", "evt_n3"]) {
+    await store.capture(own, [eventInput(id, { projectId: "prepared" })]);
+    await dispatchAll(store);
+    const { deliveries } = await store.claim({ now: null, limit: 10, leaseMs: 1_000 });
+    expect(deliveries.length).toBeGreaterThan(0);
+    const { recorded } = await store.record(
+      deliveries.map(({ id: row, leaseToken = "" }) => ({
+        id: row,
+        leaseToken,
+        kind: "delivered",
+        exchange,
+      })),
+      null,
+    );
+    expect(recorded).toHaveLength(deliveries.length);
+  }
+  const { rows } = await pool.query("SELECT name, statement FROM pg_prepared_statements ORDER BY name");
+  expect(rows.length).toBeGreaterThan(4);
+  expect(new Set(rows.map(({ statement }) => statement)).size).toBe(rows.length);
+  for (const { name } of rows) expect(name).toMatch(/^hookwell_[A-Za-z0-9_-]{24}$/);
+  // Capture and management are statements of one text and many places; they stay unnamed.
+  expect(rows.filter(({ statement }) => /^INSERT/.test(String(statement)))).toEqual([]);
 });
 
 test("field-faults D2: a connection that is lost inside a transaction fails that call, not the process", async () => {

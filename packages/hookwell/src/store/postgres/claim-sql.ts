@@ -44,6 +44,8 @@ WHERE ${oneOf("l.subscription_id", "SELECT subscription_id FROM due UNION SELECT
  * The turn rule. `first` walks the ready lanes in id order after the cursor and takes the head of each until the
  * limit; then each turn takes the next row of every lane that still has one and has room. Every row is one probe of
  * (subscription_id, due_at, id) where pending, so the cost is that of the rows taken and of the ready lanes passed.
+ * OFFSET 0 keeps an expression in one place: pulled up, it is copied to each place that uses it, and so are the
+ * subqueries in it, which is most of the time that planning takes.
  * MATERIALIZED, because a planner may otherwise run a subquery with FOR UPDATE SKIP LOCKED LIMIT again for each row.
  */
 function takeSql(s: string): string {
@@ -53,8 +55,8 @@ function takeSql(s: string): string {
       WHERE l.ready AND l.held = 0 AND l.subscription_id ${after} (SELECT cursor FROM t)
       ORDER BY l.subscription_id)`;
   const due = (lane: string, range: string, after: string): string =>
-    `SELECT found.id, found.due_at FROM (
-      SELECT d.id, d.due_at FROM ${s}.delivery d
+    `SELECT found.id, found.due_at, found.ordered FROM (
+      SELECT d.id, d.due_at, d.order_key IS NOT NULL AS ordered FROM ${s}.delivery d
       WHERE d.subscription_id = ${lane} AND d.status = 'pending' AND ${range}${after}
       ORDER BY d.due_at, d.id LIMIT 1
       FOR UPDATE SKIP LOCKED
@@ -70,7 +72,7 @@ function takeSql(s: string): string {
     $5::text::jsonb AS rooms, $6::text::bigint AS lease,
     $7::text AS token
 ), first AS MATERIALIZED (
-  SELECT lane.subscription_id, lane.lap, lane.room, lane.guarded, d.id, d.due_at
+  SELECT lane.subscription_id, lane.lap, lane.room, lane.guarded, d.id, d.due_at, d.ordered
   FROM (
     SELECT r.subscription_id, r.lap, r.guarded, least(
         coalesce(((SELECT rooms FROM t) ->> r.subscription_id)::int, (SELECT room FROM t)),
@@ -84,6 +86,7 @@ function takeSql(s: string): string {
         FOR UPDATE SKIP LOCKED
       ) AS l
     ) AS own ON true
+    OFFSET 0
   ) AS lane
   CROSS JOIN LATERAL (
     ${next("lane.subscription_id", "")}
@@ -91,25 +94,23 @@ function takeSql(s: string): string {
   WHERE lane.room > 0
   LIMIT (SELECT most FROM t)
 ), turns AS (
-  SELECT f.subscription_id, f.lap, f.room, f.id, f.due_at, 1 AS turn, count(*) OVER () AS total FROM first f
+  SELECT f.subscription_id, f.lap, f.room, f.id, f.due_at, f.ordered, 1 AS turn, count(*) OVER () AS total FROM first f
   UNION ALL
-  SELECT r.subscription_id, r.lap, r.room, d.id, d.due_at, r.turn + 1, r.total + count(*) OVER ()
+  SELECT r.subscription_id, r.lap, r.room, d.id, d.due_at, d.ordered, r.turn + 1, r.total + count(*) OVER ()
   FROM turns r
   CROSS JOIN LATERAL (
     ${next("r.subscription_id", " AND (d.due_at, d.id) > (r.due_at, r.id)")}
   ) AS d
   WHERE r.total < (SELECT most FROM t) AND r.turn < r.room
 ), picked AS MATERIALIZED (
-  SELECT turns.id, turns.subscription_id, turns.turn, turns.lap FROM turns
+  SELECT turns.id, turns.subscription_id, turns.turn, turns.lap, turns.ordered FROM turns
   ORDER BY turns.turn, turns.lap, turns.subscription_id
   LIMIT (SELECT most FROM t)
 ), claimed AS (
   UPDATE ${s}.delivery d
   SET due_at = t.now + t.lease, lease_until = t.now + t.lease, attempts = d.attempts + 1,
-    -- What has a place in an order is recorded with its group: the token says so.
-    lease_token = t.token || CASE WHEN d.order_key IS NULL THEN '.' ELSE '~' END || d.id
+    lease_token = ${leaseTokenSql("d.order_key IS NOT NULL", "d.id")}
   FROM t WHERE ${oneOf("d.id", "SELECT picked.id FROM picked")}
-  RETURNING d.id, d.lease_token
 ), taken AS (
   SELECT p.subscription_id, count(*) AS rows, min(p.id) AS first_id,
     jsonb_object_agg(p.id, (SELECT now + lease FROM t)) AS slots
@@ -126,8 +127,9 @@ function takeSql(s: string): string {
         CASE WHEN l.max_in_flight IS NULL THEN l.slots ELSE coalesce((
           SELECT jsonb_object_agg(slot.key, slot.value) FROM jsonb_each(l.slots) AS slot
           WHERE slot.value::text::bigint > ${now}), '{}') || k.slots END AS slots
+      OFFSET 0
     ) AS n CROSS JOIN LATERAL (
-      SELECT ${blockedUntilSql(now, "n.probe_at", "n.rate_tat", "n.slots")} AS until
+      SELECT ${blockedUntilSql(now, "n.probe_at", "n.rate_tat", "n.slots")} AS until OFFSET 0
     ) AS b
   )
   FROM taken k WHERE l.subscription_id = k.subscription_id
@@ -146,12 +148,17 @@ function takeSql(s: string): string {
     AND coalesce(((SELECT rooms FROM t) ->> r.subscription_id)::int, (SELECT room FROM t)) > 0
   LIMIT ${mostLanes}
 )
-SELECT p.id, p.subscription_id, c.lease_token, t.now, p.turn, p.lap,
+SELECT p.id, p.subscription_id, ${leaseTokenSql("p.ordered", "p.id")} AS lease_token, t.now, p.turn, p.lap,
   (SELECT min(spent.free) FROM spent WHERE spent.free > ${now}) - t.now AS again
-FROM picked p LEFT JOIN claimed c ON c.id = p.id, t
+FROM picked p, t
 UNION ALL
 SELECT NULL, e.subscription_id, NULL, t.now, NULL, NULL, NULL FROM empty e, t
 ORDER BY turn, lap, subscription_id`;
+}
+
+/** What has a place in an order is recorded with its group: the token says so. */
+function leaseTokenSql(ordered: string, id: string): string {
+  return `t.token || CASE WHEN ${ordered} THEN '~' ELSE '.' END || ${id}`;
 }
 
 function lockSql(s: string): string {

@@ -26,8 +26,8 @@ export async function claimRows(db: Database, request: ClaimRequest): Promise<Cl
   const now = db.now(request.now);
   // Made here, not in SQL: a server may ask the kernel for each random value, which costs more than the claim.
   const token = Buffer.from(systemRandom(15)).toString("base64url");
-  await db.run({ text: texts.wake, params: [now] });
-  const rows = await db.run({
+  await db.hot({ text: texts.wake, params: [now] });
+  const rows = await db.hot({
     text: texts.take,
     params: [
       now,

@@ -1,3 +1,4 @@
+import { createHash } from "node:crypto";
 import { type Program, type Row, runProgram, type Statement } from "../../adapters/seam.ts";
 import type { Clock } from "../../model/clock.ts";
 import { ConfigurationError, isHookwellError } from "../../model/errors.ts";
@@ -19,15 +20,17 @@ const conflictTries = 5;
 export class Database {
   readonly #pool: PgPool;
   readonly #clock: Clock | undefined;
+  readonly #prepares: boolean;
   /** Name of the schema, quoted for SQL. */
   readonly schema: string;
   /** Rows of counts that only this store writes. */
   readonly slots = new Slots(Buffer.from(systemRandom(6)).toString("hex"));
 
-  constructor(pool: PgPool, schema: string, clock: Clock | undefined) {
+  constructor(pool: PgPool, schema: string, clock: Clock | undefined, prepares = false) {
     this.#pool = pool;
     this.schema = schema;
     this.#clock = clock;
+    this.#prepares = prepares;
   }
 
   /** What a statement is given for "now": milliseconds as text, or null for the database's clock. */
@@ -41,6 +44,13 @@ export class Database {
     return await this.#again(
       async () => (await this.#pool.query(statement.text, [...statement.params])).rows,
     );
+  }
+
+  /** As {@link run}, for the few texts of the hot paths: prepared under a name where that was asked for. */
+  async hot({ text, params }: Statement): Promise<readonly Row[]> {
+    if (!this.#prepares) return await this.run({ text, params });
+    const prepared = { name: statementName(text), text, values: [...params] };
+    return await this.#again(async () => (await this.#pool.query(prepared)).rows);
   }
 
   /**
@@ -117,6 +127,26 @@ async function rollback(client: PgClient): Promise<Error | undefined> {
   } catch (error) {
     return error instanceof Error ? error : new Error(String(error));
   }
+}
+
+const names = new Map<string, string>();
+
+/** The same text has the same name in every version, and another text another one. */
+function statementName(text: string): string {
+  let name = names.get(text);
+  if (name === undefined) {
+    name = `hookwell_${createHash("sha256").update(text).digest("base64url").slice(0, 24)}`;
+    names.set(text, name);
+  }
+  return name;
+}
+
+/**
+ * A number of rows as the texts that tell the planner of it say it: rounded up to a power of two, so that there are
+ * few such texts.
+ */
+export function roundedCount(count: number): number {
+  return 2 ** Math.ceil(Math.log2(Math.max(count, 1)));
 }
 
 /** Builds the texts of a group of statements once for each schema. */

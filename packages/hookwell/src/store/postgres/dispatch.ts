@@ -5,7 +5,7 @@ import type { Matchable } from "../../model/matching.ts";
 import { canMove, type EventState, eventTransitions } from "../../model/states.ts";
 import type { DispatchItem, Match } from "../contract.ts";
 import { storable } from "../storable.ts";
-import type { Database } from "./database.ts";
+import { type Database, roundedCount } from "./database.ts";
 import { dispatchTexts } from "./dispatch-sql.ts";
 import { toEvent } from "./event-rows.ts";
 import { lockLanes, settleOrder } from "./ordering.ts";
@@ -17,7 +17,7 @@ export async function takeNew(
   limit: number,
   now: string | null,
 ): Promise<EventRecord[]> {
-  const rows = await db.run({
+  const rows = await db.hot({
     text: dispatchTexts(db.schema).takeNew,
     params: [now, JSON.stringify(routes), String(limit)],
   });
@@ -41,7 +41,7 @@ export async function matchSubscriptions(db: Database, queries: readonly Matchab
   });
   if (asked.size === 0) return [];
   const parameter = [...asked].map(([key, ord]) => ({ ord, ...(JSON.parse(key) as object) }));
-  const rows = await db.run({
+  const rows = await db.hot({
     text: dispatchTexts(db.schema).match,
     params: [JSON.stringify(parameter)],
   });
@@ -83,13 +83,13 @@ export async function dispatchEvents(
     })),
   );
   const statement = (slot: string) => ({
-    text: dispatchTexts(db.schema).dispatch(events.length),
+    text: dispatchTexts(db.schema).dispatch(roundedCount(events.length)),
     params: [now, JSON.stringify(events), JSON.stringify(bodies), JSON.stringify(deliveries), slot],
   });
   const ordered = deliveries.filter((delivery) => delivery.ordered);
   const rows = await db.slots.use((slot) =>
     ordered.length === 0
-      ? db.run(statement(slot))
+      ? db.hot(statement(slot))
       : db.program({ kind: "own" }, function* () {
           yield* lockLanes(
             db.schema,

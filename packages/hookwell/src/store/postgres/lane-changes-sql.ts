@@ -70,6 +70,7 @@ export function laneChangesSql(s: string): string {
         WHEN l.probe_id = ANY (l.ids) THEN 'probed'
         ELSE 'open' END AS circuit,
       least(l.probe_step * 2, coalesce(t.probe_max_ms, 300000)) AS step
+    OFFSET 0
   ) AS n
 ), written AS MATERIALIZED (
   SELECT l.subscription_id, l.failures_now, l.breaks_now, l.slots_left, l.held_until, l.gone, l.released,
@@ -90,6 +91,7 @@ export function laneChangesSql(s: string): string {
   FROM probed l, t, LATERAL (
     SELECT CASE l.circuit WHEN 'opens' THEN t.now + t.probe_ms WHEN 'unsent' THEN t.now
       WHEN 'probed' THEN t.now + l.step WHEN 'open' THEN l.probe_at END AS probe_at
+    OFFSET 0
   ) AS p
 ), changed AS (
   UPDATE ${s}.lane l SET

@@ -51,7 +51,7 @@ export async function loadDeliveries(
   ids: readonly string[],
   now: string | null,
 ): Promise<Loaded[]> {
-  const rows = await db.run({ text: texts(db.schema), params: [now, JSON.stringify(ids)] });
+  const rows = await db.hot({ text: texts(db.schema), params: [now, JSON.stringify(ids)] });
   const wanted = new Set<string>();
   for (const row of rows) {
     wanted.add(text(row, "endpoint_id"));

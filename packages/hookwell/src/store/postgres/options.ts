@@ -8,6 +8,13 @@ export interface PgResult {
   readonly rows: readonly Readonly<Record<string, unknown>>[];
 }
 
+/** A statement that the server keeps under a name, with its plan. */
+export interface PgPrepared {
+  readonly name: string;
+  readonly text: string;
+  readonly values: (string | null)[];
+}
+
 /** What Hookwell needs of a pooled `pg` client. */
 export interface PgClient {
   query(text: string, values?: (string | null)[]): Promise<PgResult>;
@@ -22,7 +29,8 @@ export interface PgClient {
  * only while a statement or a short transaction runs, so two are enough.
  */
 export interface PgPool {
-  query(text: string, values?: (string | null)[]): Promise<PgResult>;
+  /** Given a prepared statement only with `preparedStatements: true`. */
+  query(statement: string | PgPrepared, values?: (string | null)[]): Promise<PgResult>;
   connect(): Promise<PgClient>;
   on?(event: "error", listener: (error: Error) => void): unknown;
   off?(event: "error", listener: (error: Error) => void): unknown;
@@ -47,6 +55,12 @@ export interface PostgresOptions {
    * transaction mode. Without it work of other processes is found by polling.
    */
   readonly listen?: { readonly connectionString: string };
+  /**
+   * True = the statements of the hot paths are prepared under a name on each connection, so that the server plans
+   * them once: less than half of its work for them. Only where a connection keeps what was prepared on it: directly,
+   * or through a pooler that follows prepared statements (PgBouncer 1.21 or newer). Default false.
+   */
+  readonly preparedStatements?: boolean;
   /** Told what no caller is there to hear: a lost connection, an outcome that could not be recorded. */
   readonly logger?: Logger;
 }

@@ -102,7 +102,7 @@ export class PostgresOutbox implements OutboxStore {
   constructor(options: PostgresOptions) {
     const schema = options.schema ?? "hookwell";
     this.#pool = options.pool;
-    this.#db = new Database(options.pool, quotedSchema(schema), options.now);
+    this.#db = new Database(options.pool, quotedSchema(schema), options.now, options.preparedStatements);
     this.#schemaSteps = new PostgresMigrations(this.#db);
     this.migrations = this.#schemaSteps;
     this.#keyRing = options.encryptionKeys ? KeyRing.parse(options.encryptionKeys) : undefined;

@@ -7,9 +7,10 @@ import type { DeliveryStatus } from "../../model/states.ts";
 import type { RecordResult } from "../contract.ts";
 import type { LaneChange } from "../lane-state.ts";
 import { storable } from "../storable.ts";
-import type { Database } from "./database.ts";
+import { type Database, roundedCount } from "./database.ts";
 import { isBadValue } from "./failures.ts";
 import { lockOrder, settleOrder } from "./ordering.ts";
+import { recordDelivered } from "./record-delivered.ts";
 import { recordTexts } from "./record-sql.ts";
 import { flag, integer, optionalText, text } from "./rows.ts";
 
@@ -80,7 +81,7 @@ async function recordBatch(
   if (batch.length === 0) return { recorded: [], unrecorded: new Set(), lanes: [], readied: false };
   try {
     const { rows, readied } = await db.slots.use((slot) =>
-      runRecord(db, batch, statement(db.schema, batch, now, policy, slot), now),
+      runRecord(db, batch, statement(db.schema, batch, now, policy, slot), now, slot),
     );
     const recorded = rows
       .filter((row) => optionalText(row, "id") !== undefined)
@@ -119,9 +120,18 @@ async function runRecord(
   batch: readonly Numbered[],
   record: Statement,
   now: string | null,
+  slot: string,
 ): Promise<{ readonly rows: readonly Row[]; readonly readied: boolean }> {
   const ids = batch.filter(({ outcome }) => isOrdered(outcome.leaseToken)).map(({ outcome }) => outcome.id);
-  if (ids.length === 0) return { rows: await db.run(record), readied: false };
+  if (ids.length === 0) {
+    const rows = await recordDelivered(
+      db,
+      batch.map(({ outcome }) => outcome),
+      now,
+      slot,
+    );
+    return { rows: rows ?? (await db.hot(record)), readied: false };
+  }
   return await db.program({ kind: "own" }, function* () {
     yield* lockOrder(
       db.schema,
@@ -145,7 +155,7 @@ function statement(
   slot: string,
 ): Statement {
   return {
-    text: recordTexts(schema).outcomes(batch.length),
+    text: recordTexts(schema).outcomes(roundedCount(batch.length)),
     params: [now, JSON.stringify(batch.map(({ outcome, ord }) => outcomeJson(outcome, ord))), policy, slot],
   };
 }
