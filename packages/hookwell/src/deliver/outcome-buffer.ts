@@ -27,13 +27,13 @@ interface OutcomeBufferConfig {
   readonly onDone: (entry: Entry) => void;
 }
 
-/** Long enough to fill a batch under load, and well inside the 50 ms that an outcome may wait. */
-const gatherMs = 10;
+/** Twice what the last record took: long enough to fill a batch under load, and inside the 50 ms that an outcome may wait. */
+const gather = { leastMs: 10, mostMs: 30, records: 2 };
 const fullBatch = 256;
 
 /**
  * Collects outcomes and records them in batches: at once when nothing else is under way or a batch is full,
- * else after 10 ms. One record runs at a time; what comes meanwhile is the next batch. A store that fails is
+ * else after 10 to 30 ms. One record runs at a time; what comes meanwhile is the next batch. A store that fails is
  * asked again with backoff until the leases have ended, when the rows are due again anyway.
  */
 export class OutcomeBuffer {
@@ -41,6 +41,8 @@ export class OutcomeBuffer {
   #entries: Entry[] = [];
   #recording: Promise<void> | undefined;
   #gathering: AbortController | undefined;
+  /** How long the last record took. */
+  #recordMs = 0;
   /** Set at the end of a stop: a failing store is not asked again. */
   readonly #giveUp = new AbortController();
 
@@ -76,7 +78,8 @@ export class OutcomeBuffer {
   #gather(): void {
     const gathering = new AbortController();
     this.#gathering = gathering;
-    void this.#config.timers.sleep(gatherMs, gathering.signal).then(() => {
+    const ms = Math.min(Math.max(this.#recordMs * gather.records, gather.leastMs), gather.mostMs);
+    void this.#config.timers.sleep(ms, gathering.signal).then(() => {
       if (!gathering.signal.aborted) this.#flush();
     });
   }
@@ -96,12 +99,14 @@ export class OutcomeBuffer {
 
   /** Never rejects. */
   async #record(batch: readonly Entry[]): Promise<void> {
-    const { store, lanes, now, timers, health, onRecorded, onDone } = this.#config;
+    const { store, lanes, now, timers, monotonic, health, onRecorded, onDone } = this.#config;
     for (let entries = batch; entries.length > 0; ) {
       let result: RecordResult;
+      const begun = monotonic();
       try {
         const outcomes = entries.map((entry) => entry.outcome);
         result = await store.record(outcomes, now(), lanes);
+        this.#recordMs = monotonic() - begun;
       } catch (error) {
         await timers.sleep(health.failed(error), this.#giveUp.signal);
         entries = this.#stillLeased(entries);
