@@ -44,8 +44,6 @@ export class Postgres {
         "max_connections=200",
         "shared_buffers=512MB",
         "max_wal_size=4GB",
-        "shared_preload_libraries=pg_stat_statements",
-        "pg_stat_statements.track=all",
       ].flatMap((setting) => ["-c", setting]),
       onLog: () => {},
       onError: () => {},

@@ -43,11 +43,21 @@ function common(store: OutboxStore) {
   } as const;
 }
 
+interface PostgresConfig extends Pick<WorkConfig, "storage" | "listens"> {
+  readonly prepared?: boolean;
+}
+
 /** An instance on PostgreSQL that joins transactions of `pg`. */
-export function postgresInstance({ storage, listens }: Pick<WorkConfig, "storage" | "listens">) {
+export function postgresInstance({ storage, listens, prepared = false }: PostgresConfig) {
   const pool = new pg.Pool({ connectionString: storage, max: 8 });
   const listen = listens ? { listen: { connectionString: storage } } : {};
-  const store = postgresStore({ pool, encryptionKeys: benchKeys, migrate: true, ...listen });
+  const store = postgresStore({
+    pool,
+    encryptionKeys: benchKeys,
+    migrate: true,
+    preparedStatements: prepared,
+    ...listen,
+  });
   const hooks = createHookwell({ ...common(store), tx: pgTx() });
   return { hooks, pool };
 }
@@ -58,8 +68,8 @@ export function sqliteInstance(storage: string) {
   return createHookwell({ ...common(store), tx: nodeSqlite() });
 }
 
-function postgresFlavour(config: WorkConfig): Flavour {
-  const { hooks, pool } = postgresInstance(config);
+function postgresFlavour(config: WorkConfig, prepared: boolean): Flavour {
+  const { hooks, pool } = postgresInstance({ ...config, prepared });
   return {
     hooks,
     async emit(types, data) {
@@ -180,8 +190,20 @@ function contestant(
   };
 }
 
-export const hookwellPostgres = contestant("Hookwell on PostgreSQL", postgresFlavour, ({ postgres }) =>
-  postgres.database(),
+const newDatabase = ({ postgres }: World): Promise<string> => postgres.database();
+
+/** As it comes. */
+export const hookwellPostgres = contestant(
+  "Hookwell on PostgreSQL",
+  (config) => postgresFlavour(config, false),
+  newDatabase,
+);
+
+/** Where the pool connects directly, its statements may be prepared, as graphile-worker does unasked. */
+export const hookwellPrepared = contestant(
+  "Hookwell on PostgreSQL, prepared",
+  (config) => postgresFlavour(config, true),
+  newDatabase,
 );
 
 export const hookwellSqlite = contestant("Hookwell on SQLite", sqliteFlavour, async ({ directory }) =>
