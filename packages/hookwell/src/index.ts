@@ -19,6 +19,7 @@ export type {
 } from "./model/delivery.ts";
 export * from "./model/errors.ts";
 export type { Actor, EventKey, EventOutcome, EventRecord } from "./model/event.ts";
+export { describeSelector, type HoldRecord, type HoldSelector } from "./model/hold.ts";
 export type { IdFunc, RandomBytes } from "./model/ids.ts";
 export { type JsonValue, parseJson, stringifyJson } from "./model/json.ts";
 export type { Logger, ObservedEvents, Observer } from "./model/observe.ts";

@@ -8,6 +8,7 @@ import { addDeliveryRoutes } from "./routes/deliveries.ts";
 import { addDocumentRoutes } from "./routes/documents.ts";
 import { addEventRoutes } from "./routes/events.ts";
 import { addHealthRoutes } from "./routes/health.ts";
+import { addHoldRoutes } from "./routes/holds.ts";
 import { addKeyRoutes } from "./routes/keys.ts";
 import { addReplayRoutes } from "./routes/replays.ts";
 import { addStatsRoute } from "./routes/stats.ts";
@@ -62,6 +63,7 @@ export function apiOf(hooks: HookwellCore, options: HandlerOptions = {}): Api {
   addReplayRoutes(api, hooks);
   addStatsRoute(api, hooks);
   addCatalogueRoute(api, hooks);
+  addHoldRoutes(api, hooks);
   addKeyRoutes(api, hooks);
   addHealthRoutes(api, hooks, options.maxLagMs ?? 300_000);
   addDocumentRoutes(api);

@@ -44,6 +44,9 @@ function routes(ids: { subscription: string; event: string; delivery: string; ke
     { method: "POST", path: `/v1/deliveries/${ids.delivery}/retry`, scopes: ["operate"] },
     { method: "POST", path: `/v1/deliveries/${ids.delivery}/cancel`, scopes: ["operate"] },
     { method: "GET", path: "/v1/stats", scopes: ["read"] },
+    { method: "POST", path: "/v1/holds", body: { project_id: "red" }, scopes: ["operate"] },
+    { method: "GET", path: "/v1/holds", scopes: ["read", "operate"] },
+    { method: "DELETE", path: "/v1/holds/hld_1", scopes: ["operate"] },
     { method: "GET", path: "/v1/catalogue", scopes: ["read", "emit", "manage"] },
     { method: "POST", path: "/v1/keys", body: { name: "k", scopes: ["read"] }, scopes: [] },
     { method: "GET", path: "/v1/keys", scopes: [] },
@@ -53,7 +56,7 @@ function routes(ids: { subscription: string; event: string; delivery: string; ke
 }
 
 /** Routes that name one thing by its id. */
-const byId = (route: Route): boolean => /\/(sub|dlv|key)_|\/red-/.test(route.path);
+const byId = (route: Route): boolean => /\/(sub|dlv|hld|key)_|\/red-/.test(route.path);
 
 describe.each<StoreKind>(["memory", "sqlite", "postgres"])("access on %s", (kind) => {
   let world: World;
@@ -99,7 +102,7 @@ describe.each<StoreKind>(["memory", "sqlite", "postgres"])("access on %s", (kind
     const ids = { subscription: "sub_1", event: "red-event", delivery: "dlv_1", key: "key_1" };
     const tried = routes(ids).map(
       ({ method, path, scopes: allowed }) =>
-        `${method} ${path.replace(/\/(sub_1|red-event|dlv_1|key_1)/, "/{id}")} ${allowed.length > 0 ? allowed : "admin"}`,
+        `${method} ${path.replace(/\/(sub_1|red-event|dlv_1|hld_1|key_1)/, "/{id}")} ${allowed.length > 0 ? allowed : "admin"}`,
     );
     expect(new Set(tried)).toEqual(new Set(described));
   });

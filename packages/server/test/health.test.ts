@@ -18,6 +18,7 @@ describe.each<StoreKind>(["memory", "sqlite", "postgres"])("health on %s", (kind
       oldest_due_at: null,
       oldest_new_event_at: null,
       max_lag_seconds: 300,
+      holds: 0,
     });
     expect((await world.call("HEAD", "/healthz", { key: null })).status).toBe(200);
   });

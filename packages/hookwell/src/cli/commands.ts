@@ -5,6 +5,7 @@ import { doctor } from "./doctor.ts";
 import { emit } from "./emit.ts";
 import { events } from "./events.ts";
 import { eventsRelease } from "./events-release.ts";
+import { hold } from "./hold.ts";
 import { keys } from "./keys.ts";
 import { keysCreate } from "./keys-create.ts";
 import { keysDelete } from "./keys-delete.ts";
@@ -12,6 +13,7 @@ import { keysGenerate } from "./keys-generate.ts";
 import { listen } from "./listen.ts";
 import { migrate } from "./migrate.ts";
 import { prune } from "./prune.ts";
+import { release } from "./release.ts";
 import { replay } from "./replay.ts";
 import { replayList } from "./replay-list.ts";
 import { replayShow, replayStop } from "./replay-one.ts";
@@ -52,6 +54,8 @@ export const commandGroups: readonly CommandGroup[] = [
       replayList,
       replayShow,
       replayStop,
+      hold,
+      release,
     ],
   },
   {

@@ -5,6 +5,8 @@ export interface DeliveryHealth {
   readonly oldestDueAt?: Date;
   /** When the oldest event that is not dispatched yet was captured. */
   readonly oldestNewAt?: Date;
+  /** Holds of an operator that are in force: what they cover is not late. */
+  readonly holds: number;
   /** What is late, in a sentence. Absent = nothing is. */
   readonly late?: string;
 }
@@ -15,6 +17,7 @@ export async function deliveryHealth(
   maxLagMs: number,
 ): Promise<DeliveryHealth> {
   const { oldestDueAt, oldestNewAt } = await hooks.store.lag(null);
+  const holds = (await hooks.store.listHolds()).length;
   const now = hooks.clock().getTime();
   const faults: string[] = [];
   const judge = (what: string, since: Date | undefined): void => {
@@ -26,5 +29,5 @@ export async function deliveryHealth(
   };
   judge("The oldest due delivery", oldestDueAt);
   judge("The oldest undispatched event", oldestNewAt);
-  return { oldestDueAt, oldestNewAt, ...(faults.length > 0 && { late: faults.join(" ") }) };
+  return { oldestDueAt, oldestNewAt, holds, ...(faults.length > 0 && { late: faults.join(" ") }) };
 }

@@ -15,6 +15,7 @@ export {
   encodeCursor,
   eventToJson,
   explanationToJson,
+  holdToJson,
   keyToJson,
   pageToJson,
   replayToJson,

@@ -109,8 +109,9 @@ async function answer(
       return send(response, 200, { status: "ok" });
     }
     if (path === "/healthz/delivery") {
-      const { late } = await deliveryHealth(hooks, maxLagMs);
-      return send(response, late ? 503 : 200, late ? { status: "late", detail: late } : { status: "ok" });
+      const { late, holds } = await deliveryHealth(hooks, maxLagMs);
+      const body = late ? { status: "late", detail: late, holds } : { status: "ok", holds };
+      return send(response, late ? 503 : 200, body);
     }
     return send(response, 404, { status: "not found" });
   } catch (error) {

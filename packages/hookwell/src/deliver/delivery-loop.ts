@@ -157,7 +157,7 @@ export class DeliveryLoop {
     const leaseEnds = monotonic() + leaseMs;
     this.#claiming = true;
     try {
-      const { deliveries, failed, cursor, againInMs } = await store.claim({
+      const { deliveries, failed, cursor, againInMs, again } = await store.claim({
         now: virtualTime ? clock() : null,
         limit,
         leaseMs,
@@ -188,8 +188,8 @@ export class DeliveryLoop {
       if (againInMs !== undefined) this.#rateFreeAt = Math.min(this.#rateFreeAt, steady + againInMs);
       return {
         claimed: deliveries.length,
-        // A row that ended without a send took its lane's room from the next one.
-        again: (this.#full || unsent > 0) && this.#sends.size < maxInFlight,
+        // A row that ended without a send took its lane's room from the next one; so did held ones.
+        again: (this.#full || unsent > 0 || again === true) && this.#sends.size < maxInFlight,
         ...(this.#rateFreeAt < Number.POSITIVE_INFINITY && { againInMs: this.#rateFreeAt - steady }),
       };
     } finally {

@@ -1,4 +1,4 @@
-import type { OutboxStore } from "../store/contract.ts";
+import type { Now, OutboxStore } from "../store/contract.ts";
 import { DeliveryLoop, type DeliveryLoopConfig } from "./delivery-loop.ts";
 import type { DispatchRounds } from "./loops.ts";
 import type { ReplayRounds } from "./replay-rounds.ts";
@@ -9,18 +9,23 @@ export interface DrainResult {
   readonly delivered: number;
   readonly rescheduled: number;
   readonly failed: number;
-  /** Pending deliveries and undispatched events left, counted up to 10,000. */
+  /**
+   * Due deliveries and undispatched events left, counted up to 10,000. What an operator holds is not among them:
+   * `holds` says how many holds are in force.
+   */
   readonly remaining: { readonly pending: number; readonly newEvents: number };
+  readonly holds: number;
 }
 
 export interface DrainConfig extends DeliveryLoopConfig {
-  readonly store: Pick<OutboxStore, "claim" | "record" | "countRemaining">;
+  readonly store: Pick<OutboxStore, "claim" | "record" | "countRemaining" | "listHolds" | "giveBackHeld">;
   readonly dispatcher?: DispatchRounds;
   readonly replays?: Pick<ReplayRounds, "once">;
 }
 
 const mostRemaining = 10_000;
 const abandonMs = 1_000;
+const givenBack = 1_000;
 
 /**
  * Dispatches and delivers what is due until nothing is, `deadlineMs` have passed, or `max` sends were begun. At
@@ -32,6 +37,7 @@ export async function drain(
   options: { readonly deadlineMs: number; readonly max?: number },
 ): Promise<DrainResult> {
   const loop = new DeliveryLoop(config);
+  const now = (): Now => (config.virtualTime ? config.clock() : null);
   const over = new AbortController();
   let late = false;
   const deadline = config.timers.sleep(options.deadlineMs, over.signal).then(() => {
@@ -40,6 +46,8 @@ export async function drain(
   let dispatched = 0;
   try {
     const max = options.max ?? Number.POSITIVE_INFINITY;
+    // Where nothing but drain runs, nobody else finishes a release.
+    while (!late && (await config.store.giveBackHeld(givenBack, now())).more);
     while (!late) {
       const wanted = new Promise<void>((resolve) => {
         loop.onWanted = resolve;
@@ -69,11 +77,9 @@ export async function drain(
     await finish(loop, config);
   }
   const { delivered, rescheduled, failed } = loop.counts;
-  const remaining = await config.store.countRemaining(
-    mostRemaining,
-    config.virtualTime ? config.clock() : null,
-  );
-  return { dispatched, delivered, rescheduled, failed, remaining };
+  const remaining = await config.store.countRemaining(mostRemaining, now());
+  const holds = (await config.store.listHolds()).length;
+  return { dispatched, delivered, rescheduled, failed, remaining, holds };
 }
 
 const nothing = { claimed: 0, again: false };

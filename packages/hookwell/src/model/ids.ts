@@ -11,7 +11,7 @@ export type RandomBytes = (size: number) => Uint8Array;
 export const systemRandom: RandomBytes = (size) => randomFillSync(new Uint8Array(size));
 
 /** Ids of the things Hookwell names itself. */
-export type IdPrefix = "evt_" | "dlv_" | "sub_" | "rpl_" | "key_" | "end_";
+export type IdPrefix = "evt_" | "dlv_" | "sub_" | "rpl_" | "key_" | "end_" | "hld_";
 
 /** Prefix + UUIDv7 (RFC 9562): sorts by time of creation, in the order of making within one process. */
 export function idFunc(prefix: IdPrefix, clock: Clock, random: RandomBytes): IdFunc {

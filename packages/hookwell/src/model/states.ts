@@ -7,7 +7,14 @@ export type ReplayStatus = "running" | "done" | "stopped" | "failed";
 /** Why a subscription is disabled. */
 export type DisabledReason = "by_hand" | "failing" | "gone";
 /** Why a pending delivery is not sent although it may be due. */
-export type Hold = "paused" | "disabled" | "circuit_open" | "rate_limited" | "ordering" | "retry_after";
+export type Hold =
+  | "paused"
+  | "disabled"
+  | "held"
+  | "circuit_open"
+  | "rate_limited"
+  | "ordering"
+  | "retry_after";
 
 type Table<State extends string> = Readonly<Record<State, readonly State[]>>;
 

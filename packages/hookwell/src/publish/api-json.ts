@@ -1,5 +1,6 @@
 import type { AttemptRecord, DeliveryDetail, DeliveryRecord } from "../model/delivery.ts";
 import type { EventOutcome, EventRecord } from "../model/event.ts";
+import { type HoldRecord, storedSelector } from "../model/hold.ts";
 import { parseJson } from "../model/json.ts";
 import type { DeliverySelection, ReplayRecord } from "../model/replay.ts";
 import type { SubscriptionRecord } from "../model/subscription.ts";
@@ -65,6 +66,19 @@ function dataOf({ data }: EventRecord): unknown {
   } catch {
     return data;
   }
+}
+
+export function holdToJson({ id, selector, reason, heldBy, createdAt }: HoldRecord) {
+  const { kind, value } = storedSelector(selector);
+  return {
+    id,
+    kind,
+    project_id: kind === "project" ? value : null,
+    type: kind === "type" ? value : null,
+    reason: reason ?? null,
+    held_by: heldBy ?? null,
+    created_at: createdAt.toISOString(),
+  };
 }
 
 export function deliveryToJson(record: DeliveryRecord) {

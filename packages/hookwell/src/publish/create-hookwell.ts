@@ -4,6 +4,7 @@ import type { Catalogue } from "../model/definition.ts";
 import { ConfigurationError } from "../model/errors.ts";
 import { checkName } from "../model/identifiers.ts";
 import { idFunc, systemRandom } from "../model/ids.ts";
+import { systemTimers } from "../model/timers.ts";
 import { AddressGuard } from "../send/address-guard.ts";
 import type { EventShapes } from "./define-events.ts";
 import { Emitter } from "./emitter.ts";
@@ -12,6 +13,7 @@ import type { AnyAdapter, HookwellFor } from "./hookwell.ts";
 import { loggingObserver } from "./log-observed.ts";
 import { manageDeliveries } from "./manage-deliveries.ts";
 import { manageEvents } from "./manage-events.ts";
+import { manageHolds } from "./manage-holds.ts";
 import { manageKeys } from "./manage-keys.ts";
 import { manageReplays } from "./manage-replays.ts";
 import { manageSubscriptions } from "./manage-subscriptions.ts";
@@ -90,6 +92,16 @@ export function createHookwell<
       retention: engine.retention ?? null,
       replayId: idFunc("rpl_", clock, random),
       replaySoon: () => engine.replaySoon(),
+    }),
+    holds: manageHolds({
+      store,
+      scopes,
+      clock,
+      now,
+      timers: options.timers ?? systemTimers,
+      holdId: idFunc("hld_", clock, random),
+      wake,
+      maintainSoon: () => engine.maintainSoon(),
     }),
     keys: manageKeys({ store, clock, random, keyId: idFunc("key_", clock, random), observe }),
     emitUnknown: (type, data, facts) => emitter.emit(type, data, facts),

@@ -9,6 +9,7 @@ import { MissingFiller } from "../dispatch/missing-filler.ts";
 import type { Clock } from "../model/clock.ts";
 import type { Catalogue } from "../model/definition.ts";
 import { ConfigurationError } from "../model/errors.ts";
+import { describeHold } from "../model/hold.ts";
 import { defaultBreaker, defaultDisable, type LanePolicy } from "../model/lane-policy.ts";
 import type { Observer } from "../model/observe.ts";
 import { systemRandomNumber } from "../model/random.ts";
@@ -89,7 +90,10 @@ export class Engine {
     };
     const run = new StartedRun({
       // Only what sends needs the keys of the secrets.
-      open: () => this.#store.open({ withKeys: worker }),
+      open: async () => {
+        await this.#store.open({ withKeys: worker });
+        if (worker) await this.#tellHolds();
+      },
       begin: () => new Loops(config),
       timers: config.timers,
       health: new StoreHealth("start", config.observe, config.random),
@@ -133,6 +137,14 @@ export class Engine {
     // A sender that was passed in belongs to the caller.
     if (!this.#parts.options.sender) await this.#sender?.close?.();
     await this.#store.close();
+  }
+
+  /** Whoever wonders why nothing leaves finds it in the log. */
+  async #tellHolds(): Promise<void> {
+    const holds = await this.#store.listHolds();
+    if (holds.length === 0) return;
+    const message = `what an operator holds is not sent until it is released: ${holds.map(describeHold).join("; ")}.`;
+    this.#parts.observe("warning", { message });
   }
 
   #dispatcher(): Dispatcher {

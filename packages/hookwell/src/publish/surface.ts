@@ -3,6 +3,7 @@ import type { FailureHook } from "../deliver/failure-hook.ts";
 import type { Clock } from "../model/clock.ts";
 import type { AttemptRecord, DeliveryDetail, DeliveryRecord } from "../model/delivery.ts";
 import type { Actor, EventOutcome, EventRecord } from "../model/event.ts";
+import type { HoldRecord, HoldSelector } from "../model/hold.ts";
 import type { Logger, Observer } from "../model/observe.ts";
 import type { DeliverySelection, ReplayedStatus, ReplayRecord } from "../model/replay.ts";
 import type { RateLimit, SubscriptionMerge, SubscriptionRecord } from "../model/subscription.ts";
@@ -249,6 +250,43 @@ export interface Replays<Tx> {
 /** Which pending deliveries a bulk cancel is about: at least one part. Times are those of their making. */
 export interface CancelFilter extends DeliverySelection, TimeRange {}
 
+export interface HoldOptions<Tx> extends WriteOptions<Tx> {
+  /** Why, for whoever finds it. At most 1,000 characters. */
+  readonly reason?: string;
+  /** Who sets it. At most 1,000 characters. */
+  readonly heldBy?: string;
+}
+
+/**
+ * What an operator holds: events are captured and dispatched, their bodies are frozen, and nothing of it is sent, by
+ * any process, until it is released. It takes effect with the next claim; a send in flight is finished. What two holds
+ * cover goes when both are released. A caller bound to a project holds and sees that project alone.
+ */
+export interface Holds<Tx> {
+  /** Holds in force, oldest first: at most 100. */
+  list(visibility?: Visibility): Promise<HoldRecord[]>;
+  /** `created: false`: it is held already, and stays as it is. @throws ValidationError */
+  set(
+    selector: HoldSelector,
+    options?: HoldOptions<Tx>,
+  ): Promise<{ readonly hold: HoldRecord; readonly created: boolean }>;
+  /**
+   * Undefined = that is not held. Held deliveries that stood in the way of others were set aside; they are due again
+   * a batch at a time, here for `patienceMs` (1,000) and then by the upkeep of any worker, which also does it all when
+   * `tx` is given. `left`: how many are still to come, counted up to 10,000.
+   */
+  release(
+    which: HoldSelector | { readonly id: string },
+    options?: WriteOptions<Tx> & { readonly patienceMs?: number },
+  ): Promise<{ readonly hold: HoldRecord; readonly left: number } | undefined>;
+  /** Makes due again what is set aside for holds that were released: all of it, or for so long. */
+  giveBack(options?: {
+    readonly patienceMs?: number;
+    /** Told after each batch how many there were. */
+    readonly onBatch?: (deliveries: number) => void;
+  }): Promise<{ readonly deliveries: number; readonly left: number }>;
+}
+
 /** Keys of the server. The key is in the answer of create only; the store keeps its SHA-256. */
 export interface ApiKeys {
   create(input: {
@@ -325,6 +363,7 @@ export interface HookwellCore<Tx = unknown> {
   readonly events: Events<Tx>;
   readonly deliveries: Deliveries<Tx>;
   readonly replays: Replays<Tx>;
+  readonly holds: Holds<Tx>;
   readonly keys: ApiKeys;
   /** Untyped emit, checked at run time like the typed one: for the server and scripts. An id that is in no catalogue is accepted only when the instance was made without one. */
   emitUnknown(type: string, data: unknown, options: EmitOptions<Tx>): Promise<EmitResult>;

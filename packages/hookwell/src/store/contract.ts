@@ -11,6 +11,7 @@ import type {
   SubscriptionRecord,
 } from "../model/subscription.ts";
 import type { ExplainStore } from "./explain-contract.ts";
+import type { HoldStore } from "./hold-contract.ts";
 import type { InspectionStore } from "./inspection-contract.ts";
 import type { ReplayStore } from "./replay-contract.ts";
 import type { RequestStore } from "./request-contract.ts";
@@ -76,6 +77,8 @@ export interface ClaimResult {
   readonly cursor: string;
   /** Milliseconds until a lane that this claim left at its rate limit may send again: the soonest of them. */
   readonly againInMs?: number;
+  /** Held rows were in the way and are set aside now: another claim at once finds what is behind them. */
+  readonly again?: true;
 }
 
 export interface RecordResult {
@@ -219,6 +222,7 @@ export interface MaintenanceResult {
 export interface OutboxStore
   extends ReferenceStore,
     ExplainStore,
+    HoldStore,
     InspectionStore,
     RequestStore,
     SecretStore,
@@ -268,7 +272,8 @@ export interface OutboxStore
    * subscription that is no longer active are given back and left out, those that cannot be read fail. The cursor
    * is the lane of the last row.
    * Over all replicas: a lane gives no more than its `max_in_flight` has free and its `rate_limit` allows now, and
-   * one whose circuit is open only its oldest due row, when a probe is due and none is in flight.
+   * one whose circuit is open only its oldest due row, when a probe is due and none is in flight. No row that a hold
+   * covers (hold-contract.ts) is taken; one that was taken just before the hold is given back by the last look.
    */
   claim(request: ClaimRequest): Promise<ClaimResult>;
   /**
@@ -343,9 +348,12 @@ export interface OutboxStore
   // --- upkeep --------------------------------------------------------------
   /** Cancels, fails and prunes in batches of `limit`; `retention: null` prunes nothing. */
   maintain(retention: RetentionPolicy | null, limit: number, now: Now): Promise<MaintenanceResult>;
-  /** When the oldest due delivery on a runnable lane became due, and when the oldest undispatched event was captured. */
+  /**
+   * When the oldest due delivery on a runnable lane became due, and when the oldest undispatched event was captured.
+   * What an operator holds is not late.
+   */
   lag(now: Now): Promise<{ readonly oldestDueAt?: Date; readonly oldestNewAt?: Date }>;
-  /** Pending and due rows on runnable lanes, counted up to `max`: what `drain` reports as remaining. */
+  /** Pending and due rows on runnable lanes that no hold covers, counted up to `max`: what `drain` reports as remaining. */
   countRemaining(max: number, now?: Now): Promise<{ readonly pending: number; readonly newEvents: number }>;
   /** Calls `onWake` when another connection or process has committed work; returns how to stop. Best effort. */
   watch(onWake: () => void): () => void;

@@ -52,6 +52,7 @@ describe.each(kinds)("on $name", (kind) => {
       rescheduled: 0,
       failed: 0,
       remaining: { pending: 0, newEvents: 0 },
+      holds: 0,
     });
     expect(world.time.sleeping).toBe(0);
   });

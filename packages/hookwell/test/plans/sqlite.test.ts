@@ -70,7 +70,8 @@ function scans(plan: readonly string[]): string[] {
   return plan.filter(
     (step) =>
       /^SCAN /.test(step) &&
-      !/^SCAN (json_each|j|a|r|p|m|routes|CONSTANT ROW|\(subquery|\d)/.test(step) &&
+      // Holds are a handful, and most of the time none.
+      !/^SCAN (json_each|j|a|r|p|m|routes|h$|hookwell_hold|CONSTANT ROW|\(subquery|\d)/.test(step) &&
       // (recursive step, or a page read in the order of its index)
       !/USING (COVERING )?INDEX hookwell_(lane_ready|lane_waiting|lane_closing|lane_limited|event_new)/.test(
         step,

@@ -5,6 +5,8 @@ const event = fc.nat(7);
 const pick = fc.nat(50);
 const delay = fc.constantFrom(0, 1, 50, 1_000, 30_000, 60_000);
 
+const held = fc.constantFrom("all", "live", "other", "user.*", "user.created", "booking.created");
+
 /** The fields of an event follow from its number and content, as its content hash covers them. */
 const capturedEvent = fc.record({
   event,
@@ -132,6 +134,11 @@ const command = fc.oneof(
   },
   { weight: 2, arbitrary: fc.record({ do: fc.constant("retry"), row: pick }) },
   { weight: 1, arbitrary: fc.record({ do: fc.constant("cancel"), row: pick }) },
+  { weight: 3, arbitrary: fc.record({ do: fc.constant("hold"), what: held }) },
+  {
+    weight: 4,
+    arbitrary: fc.record({ do: fc.constant("unhold"), what: held, giveBack: fc.constantFrom(1, 100) }),
+  },
   {
     weight: 1,
     arbitrary: fc.record({ do: fc.constant("maintain"), policy: fc.constantFrom("none", "short", "long") }),

@@ -1,6 +1,7 @@
 import type { Delivery, Outcome } from "../../src/model/delivery.ts";
 import { isHookwellError } from "../../src/model/errors.ts";
 import type { CaptureInput } from "../../src/model/event.ts";
+import type { HoldSelector } from "../../src/model/hold.ts";
 import { deliveryId } from "../../src/model/ids.ts";
 import type { LanePolicy } from "../../src/model/lane-policy.ts";
 import { coveringFilters } from "../../src/model/matching.ts";
@@ -92,6 +93,7 @@ export class StoreSystem {
       stats: await this.#store.stats(undefined, null),
       statsOfProject: await this.#store.stats("live", null),
       taken: await this.#store.takeNew(routes, 100, null),
+      holds: await this.#store.listHolds(),
       stale: this.#staleBefore + this.#store.staleOutcomes,
     });
   }
@@ -132,6 +134,14 @@ export class StoreSystem {
         return this.#row(command.row, (id) => this.#store.retryDelivery(own, id, {}, null));
       case "cancel":
         return this.#row(command.row, (id) => this.#store.cancelDelivery(own, id, {}, null));
+      case "hold":
+        return this.#store.setHold(
+          own,
+          { id: `hld_${command.what}`, selector: selector(command.what) },
+          null,
+        );
+      case "unhold":
+        return this.#release(command);
       case "maintain": {
         const result = await this.#store.maintain(policies[command.policy], 1_000, null);
         return { ...result, failed: sorted(result.failed) };
@@ -388,6 +398,13 @@ export class StoreSystem {
     return call(this.#rows[number % this.#rows.length] ?? "dlv_none");
   }
 
+  /** What was set aside is given back before anything else, as there is nothing aside in memory. */
+  async #release({ what, giveBack }: Call<"unhold">): Promise<unknown> {
+    const released = await this.#store.releaseHold(own, selector(what));
+    while ((await this.#store.giveBackHeld(giveBack, null)).more);
+    return { released, left: await this.#store.countToGiveBack(10) };
+  }
+
   async #look(command: Call<"look">): Promise<unknown> {
     const { limit, tenant, status, outcome } = command;
     const first = await this.#store.listDeliveries({ tenantId: tenant, status }, { limit });
@@ -412,6 +429,11 @@ export class StoreSystem {
 
 function lane(number: number): string {
   return `sub_${number}`;
+}
+
+function selector(what: string): HoldSelector {
+  if (what === "all") return { all: true };
+  return what === "live" || what === "other" ? { projectId: what } : { type: what };
 }
 
 function eventKey(number: number): { readonly projectId: string; readonly id: string } {

@@ -10,6 +10,8 @@ export interface Caller {
    */
   readonly id?: string;
   readonly scopes: readonly Scope[];
+  /** For people: the name of the key. */
+  readonly name?: string;
   readonly projectId?: string;
   readonly tenantId?: string;
   readonly ownerId?: string;
@@ -25,7 +27,8 @@ export function authorizeByKey(hooks: Pick<HookwellCore, "keys">): Authorize {
     if (key === undefined) return undefined;
     const record = await hooks.keys.authenticate(key);
     if (!record) return undefined;
-    return { id: record.id, scopes: record.scopes.filter(isScope), projectId: record.projectId };
+    const { id, name, projectId } = record;
+    return { id, name, scopes: record.scopes.filter(isScope), projectId };
   };
 }
 

@@ -9,7 +9,7 @@ export const scopeMeanings: Readonly<Record<Scope, string>> = {
   emit: "Emit events and read the catalogue.",
   read: "Read subscriptions, events, deliveries and the catalogue.",
   operate:
-    "Retry and cancel deliveries, release parked events, pause, resume, disable, enable and test subscriptions.",
+    "Retry and cancel deliveries, release parked events, hold and release, pause, resume, disable, enable and test subscriptions.",
   manage:
     "Create, change and delete subscriptions, pause, resume, disable, enable and test them, rotate their secrets, and read the catalogue.",
   admin: "Everything, and making, listing and deleting keys.",

@@ -14,6 +14,7 @@ const deliveryHealthShape = z
     oldest_due_at: answeredTime.nullable(),
     oldest_new_event_at: answeredTime.nullable(),
     max_lag_seconds: z.number(),
+    holds: z.int().openapi({ description: "Holds in force: what they cover is not sent, and not late." }),
   })
   .openapi("DeliveryHealth");
 
@@ -69,6 +70,7 @@ export function addHealthRoutes(api: Api, hooks: HookwellCore, maxLagMs: number)
           oldest_due_at: orNull(health.oldestDueAt),
           oldest_new_event_at: orNull(health.oldestNewAt),
           max_lag_seconds: maxLagMs / 1000,
+          holds: health.holds,
         },
       };
     },

@@ -16,7 +16,7 @@ const shape = {
   status: z.enum(statuses),
   reason: z.string().nullable().openapi({ description: "Why it is failed or cancelled." }),
   hold: z
-    .enum(["paused", "disabled", "circuit_open", "rate_limited", "ordering", "retry_after"])
+    .enum(["paused", "disabled", "held", "circuit_open", "rate_limited", "ordering", "retry_after"])
     .nullable()
     .openapi({ description: "Why a pending one is not being sent." }),
   attempts: z.int().openapi({ description: "Sends begun in this round." }),

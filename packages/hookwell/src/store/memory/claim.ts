@@ -4,6 +4,7 @@ import { ValidationError } from "../../model/errors.ts";
 import type { ClaimRequest, ClaimResult } from "../contract.ts";
 import { afterClaim, isGuarded, policyRoom, rateFreeAt, restsUntil } from "../lane-state.ts";
 import { dueTime } from "../ordering.ts";
+import { isCovered } from "./holds.ts";
 import { compareText, type DeliveryRow, type MemoryState } from "./state.ts";
 import { isHeld, toDelivery } from "./view.ts";
 
@@ -60,7 +61,7 @@ function spend(
 function dueLanes(state: MemoryState, request: ClaimRequest, now: number): DeliveryRow[][] {
   const lanes = new Map<string, DeliveryRow[]>();
   for (const row of state.pending.values())
-    if (dueTime(row.dueAt) <= now) {
+    if (dueTime(row.dueAt) <= now && !isCovered(state, row)) {
       const lane = lanes.get(row.subscriptionId);
       if (lane) lane.push(row);
       else lanes.set(row.subscriptionId, [row]);

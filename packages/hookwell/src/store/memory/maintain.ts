@@ -7,6 +7,7 @@ import { minuteOf, minutesKept, Tally } from "../minute-counts.ts";
 import { operationalInput } from "../operational.ts";
 import { dueTime } from "../ordering.ts";
 import { isRunnable } from "./claim.ts";
+import { isCovered } from "./holds.ts";
 import { pruneRequests } from "./requests.ts";
 import {
   bodyKey,
@@ -187,9 +188,7 @@ export function lag(
   state: MemoryState,
   now: number,
 ): { readonly oldestDueAt?: Date; readonly oldestNewAt?: Date } {
-  const due = [...state.pending.values()].filter(
-    (row) => row.dueAt <= now && isRunnable(state, row.subscriptionId, now),
-  );
+  const due = [...state.pending.values()].filter((row) => row.dueAt <= now && isClaimable(state, row, now));
   return lagOf(state, due, [...state.newEvents.values()]);
 }
 
@@ -207,6 +206,11 @@ export function lagOf(
   };
 }
 
+/** It could be claimed now. */
+export function isClaimable(state: MemoryState, row: DeliveryRow, now: number): boolean {
+  return dueTime(row.dueAt) <= now && isRunnable(state, row.subscriptionId, now) && !isCovered(state, row);
+}
+
 function least(numbers: readonly number[]): number {
   return numbers.reduce((a, b) => Math.min(a, b));
 }
@@ -218,8 +222,7 @@ export function countRemaining(
   now: number,
 ): { readonly pending: number; readonly newEvents: number } {
   let pending = 0;
-  for (const row of state.pending.values())
-    if (dueTime(row.dueAt) <= now && isRunnable(state, row.subscriptionId, now)) pending++;
+  for (const row of state.pending.values()) if (isClaimable(state, row, now)) pending++;
   const newEvents = [...state.newEvents.values()].length;
   return { pending: Math.min(pending, max), newEvents: Math.min(newEvents, max) };
 }

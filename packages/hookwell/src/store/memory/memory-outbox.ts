@@ -8,6 +8,7 @@ import type {
 } from "../../model/delivery.ts";
 import { ConfigurationError, NotInTransactionError } from "../../model/errors.ts";
 import type { CaptureInput, CaptureResult, EventKey, EventOutcome, EventRecord } from "../../model/event.ts";
+import type { HoldRecord } from "../../model/hold.ts";
 import { type IdFunc, idFunc, systemRandom } from "../../model/ids.ts";
 import type { LanePolicy } from "../../model/lane-policy.ts";
 import type { Matchable } from "../../model/matching.ts";
@@ -38,6 +39,7 @@ import type {
   Visibility,
 } from "../contract.ts";
 import type { DeliveryOfEvent } from "../explain-contract.ts";
+import type { HoldStore, NewHold } from "../hold-contract.ts";
 import type { StoreInspection } from "../inspection-contract.ts";
 import { placeAt } from "../ordering.ts";
 import type { RequestBegin, RequestBegun, RequestName } from "../request-contract.ts";
@@ -51,6 +53,7 @@ import { claim } from "./claim.ts";
 import { cancelDelivery, enqueue, isDeliveryVisible, retryDelivery } from "./deliveries.ts";
 import { dispatch, failDispatch, releaseEvent } from "./dispatch.ts";
 import { deliveriesOfEvent } from "./explain.ts";
+import { listHolds, releaseHold, setHold } from "./holds.ts";
 import { undispatched } from "./inspection.ts";
 import { findEvent, listApiKeys, listDeliveries, listEvents, listSubscriptions } from "./lists.ts";
 import { countRemaining, lag, maintain } from "./maintain.ts";
@@ -395,6 +398,34 @@ export class MemoryOutbox implements OutboxStore {
 
   async abandonRequest(name: RequestName, token: string): Promise<void> {
     this.#write((state) => abandonRequest(state, name, token));
+  }
+
+  // --- holds -------------------------------------------------------------------------------------------------
+
+  async setHold(scope: Scope, hold: NewHold, now: Now): ReturnType<HoldStore["setHold"]> {
+    const given = structuredClone(hold);
+    const at = this.#now(now);
+    return this.#join(scope, (state) => setHold(state, given, at));
+  }
+
+  async releaseHold(
+    scope: Scope,
+    which: Parameters<HoldStore["releaseHold"]>[1],
+  ): Promise<HoldRecord | undefined> {
+    return this.#join(scope, (state) => releaseHold(state, which));
+  }
+
+  async listHolds(visibility: Pick<Visibility, "projectId"> = {}): Promise<HoldRecord[]> {
+    return listHolds(this.#state, visibility);
+  }
+
+  /** Nothing is set aside here. */
+  async giveBackHeld(): ReturnType<HoldStore["giveBackHeld"]> {
+    return { deliveries: 0, more: false };
+  }
+
+  async countToGiveBack(): Promise<number> {
+    return 0;
   }
 
   // --- upkeep ------------------------------------------------------------------------------------------------

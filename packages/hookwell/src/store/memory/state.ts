@@ -1,5 +1,6 @@
 import type { AttemptRecord, Exchange } from "../../model/delivery.ts";
 import type { EventKey, EventRecord } from "../../model/event.ts";
+import type { HoldRecord, StoredSelector } from "../../model/hold.ts";
 import type { ReplayRecord } from "../../model/replay.ts";
 import type { DeliveryStatus } from "../../model/states.ts";
 import type { EndpointSecret, SubscriptionRecord } from "../../model/subscription.ts";
@@ -101,6 +102,12 @@ export interface MinuteRow {
   readonly counts: MinuteCounts;
 }
 
+/** A hold, and its selector as the rule reads it. */
+export interface HoldRow {
+  readonly record: HoldRecord;
+  readonly stored: StoredSelector;
+}
+
 export type ApiKeyRow = ApiKeyRecord & { readonly hash: string };
 
 /** All tables, as one layer over another state or as the lowest one. */
@@ -129,6 +136,8 @@ export class MemoryState {
   readonly missing: Table<MissingRow>;
   /** What happened, by minute and project. */
   readonly minutes: Table<MinuteRow>;
+  /** What the operator holds, by selector. */
+  readonly holds: Table<HoldRow>;
 
   constructor(under?: MemoryState) {
     this.subscriptions = new Table(under?.subscriptions);
@@ -147,6 +156,7 @@ export class MemoryState {
     this.replays = new Table(under?.replays);
     this.missing = new Table(under?.missing);
     this.minutes = new Table(under?.minutes);
+    this.holds = new Table(under?.holds);
   }
 
   /** Adds what a write did to the minute it is in. */

@@ -1,8 +1,8 @@
 import { type LaneFacts, lanesInTrouble } from "../lane-trouble.ts";
 import { everyProject, minuteMs, minuteOf, minutesShown } from "../minute-counts.ts";
 import { type Counted, mostCounted, type StoreStats } from "../stats-contract.ts";
-import { isRunnable } from "./claim.ts";
-import { lagOf } from "./maintain.ts";
+import { isCovered } from "./holds.ts";
+import { isClaimable, lagOf } from "./maintain.ts";
 import type { MemoryState, SubscriptionRow } from "./state.ts";
 
 /** What happens; a map of everything is walked, which is what this store is. */
@@ -14,9 +14,9 @@ export function readStats(state: MemoryState, projectId: string | undefined, now
     (row) => projectId === undefined || projectOf(row.subscriptionId) === projectId,
   );
   const newEvents = [...state.newEvents.values()].filter(({ record }) => isOurs(record.projectId));
-  const due = pending.filter((row) => row.dueAt <= now && isRunnable(state, row.subscriptionId, now));
+  const due = pending.filter((row) => row.dueAt <= now && isClaimable(state, row, now));
   const oldestDue = new Map<string, number>();
-  for (const row of pending)
+  for (const row of pending.filter((one) => !isCovered(state, one)))
     oldestDue.set(row.subscriptionId, Math.min(row.dueAt, oldestDue.get(row.subscriptionId) ?? row.dueAt));
   const facts = [...state.subscriptions.values()]
     .filter(({ record }) => isOurs(record.projectId))

@@ -5,6 +5,7 @@ import { type Subscription, type SubscriptionRecord, subscriptionVersion } from 
 import { rateFreeAt } from "../lane-state.ts";
 import { blockedAt, dueTime } from "../ordering.ts";
 import { validSecrets } from "../secret-rotation.ts";
+import { isCovered } from "./holds.ts";
 import {
   bodyKey,
   type DeliveryRow,
@@ -111,6 +112,7 @@ function holdOf(state: MemoryState, row: DeliveryRow, now: number): Hold | undef
   if (row.status !== "pending") return undefined;
   if (isHeld(state, row.subscriptionId))
     return state.subscriptions.get(row.subscriptionId)!.record.status === "paused" ? "paused" : "disabled";
+  if (isCovered(state, row)) return "held";
   if (row.dueAt === blockedAt) return "ordering";
   const lane = state.lane(row.subscriptionId);
   if (lane.open) return "circuit_open";
@@ -131,7 +133,9 @@ export function outcomeOf(state: MemoryState, event: EventRow, rows: readonly De
   if (rows.length === 0) return event.record.state === "new" ? "pending" : "unmatched";
   const pending = rows.filter((row) => row.status === "pending");
   if (pending.length > 0)
-    return pending.every((row) => isHeld(state, row.subscriptionId)) ? "held" : "pending";
+    return pending.every((row) => isHeld(state, row.subscriptionId) || isCovered(state, row))
+      ? "held"
+      : "pending";
   if (rows.some((row) => row.status === "failed")) return "failed";
   return rows.some((row) => row.status === "delivered") ? "delivered" : "cancelled";
 }

@@ -1,5 +1,6 @@
 import { behindLive, blockedAt } from "../ordering.ts";
 import { nowSql, oneOf, textsFor } from "./database.ts";
+import { coveredSql } from "./holds-sql.ts";
 import { awakeSql, blockedUntilSql, policyRoomSql, rateFreeSql, restsUntilSql } from "./lanes.ts";
 
 interface ClaimTexts {
@@ -7,6 +8,8 @@ interface ClaimTexts {
   readonly wake: string;
   /** $1 now, $2 limit, $3 cursor, $4 room, $5 rooms (JSON object), $6 lease in ms, $7 what the tokens begin with. */
   readonly take: string;
+  /** The same while an operator holds something: rows that no hold covers. */
+  readonly takeUnheld: string;
   /** $1 lanes (JSON array). */
   readonly lock: string;
   /** $1 now, $2 lanes (JSON array). */
@@ -15,6 +18,9 @@ interface ClaimTexts {
 
 /** Lanes readied, and empty lanes reported, by one claim. */
 const mostLanes = 1_000;
+/** While something is held: due rows that a claim looks at for one it may take, and lanes it looks at in vain. */
+const rowsAhead = 100;
+const lanesAhead = 500;
 
 export const claimTexts = textsFor((s): ClaimTexts => {
   const wake = `WITH t AS MATERIALIZED (
@@ -37,7 +43,13 @@ UPDATE ${s}.lane l
 SET ${awakeSql("(SELECT now FROM t)")}
 WHERE ${oneOf("l.subscription_id", "SELECT subscription_id FROM due UNION SELECT subscription_id FROM noted")}`;
 
-  return { wake, take: takeSql(s), lock: lockSql(s), sleep: sleepSql(s) };
+  return {
+    wake,
+    take: takeSql(s, false),
+    takeUnheld: takeSql(s, true),
+    lock: lockSql(s),
+    sleep: sleepSql(s),
+  };
 });
 
 /**
@@ -47,28 +59,38 @@ WHERE ${oneOf("l.subscription_id", "SELECT subscription_id FROM due UNION SELECT
  * OFFSET 0 keeps an expression in one place: pulled up, it is copied to each place that uses it, and so are the
  * subqueries in it, which is most of the time that planning takes.
  * MATERIALIZED, because a planner may otherwise run a subquery with FOR UPDATE SKIP LOCKED LIMIT again for each row.
+ *
+ * While something is held the plain form takes nothing and says so (`holds`: all or some), and the other one looks past
+ * held rows, a bounded way: what it meets is set aside afterwards.
  */
-function takeSql(s: string): string {
+function takeSql(s: string, unheld: boolean): string {
   const now = "(SELECT now FROM t)";
   const ready = (lap: number, after: string): string =>
     `(SELECT l.subscription_id, l.guarded, ${lap} AS lap FROM ${s}.lane l
       WHERE l.ready AND l.held = 0 AND l.subscription_id ${after} (SELECT cursor FROM t)
       ORDER BY l.subscription_id)`;
+  const lanes = `${ready(0, ">")}
+    UNION ALL
+    ${ready(1, "<=")}`;
+  const seen = unheld ? `SELECT x.* FROM (${lanes}) AS x LIMIT (SELECT most FROM t) + ${lanesAhead}` : lanes;
   const due = (lane: string, range: string, after: string): string =>
-    `SELECT found.id, found.due_at, found.ordered FROM (
-      SELECT d.id, d.due_at, d.order_key IS NOT NULL AS ordered FROM ${s}.delivery d
-      WHERE d.subscription_id = ${lane} AND d.status = 'pending' AND ${range}${after}
-      ORDER BY d.due_at, d.id LIMIT 1
-      FOR UPDATE SKIP LOCKED
-    ) AS found`;
+    unheld ? unheldSql(s, lane, range, after) : plainSql(s, lane, range, after);
   // What a replay queued is looked for only where nothing live is due.
   const next = (lane: string, after: string): string =>
     `${due(lane, "d.due_at <= (SELECT now FROM t)", after)}
     UNION ALL
     ${due(lane, `d.due_at >= ${behindLive} AND d.due_at <= ${behindLive} + (SELECT now FROM t)`, after)}
     LIMIT 1`;
-  return `WITH RECURSIVE t AS MATERIALIZED (
-  SELECT ${nowSql("$1")} AS now, $2::text::int AS most, $3::text COLLATE "C" AS cursor, $4::text::int AS room,
+  const holds = unheld
+    ? "hold.kind, hold.value"
+    : "min(CASE hold.kind WHEN 'all' THEN 'all' ELSE 'some' END) AS holds";
+  const most = unheld
+    ? "$2::text::int"
+    : "CASE WHEN (SELECT h.holds FROM h) IS NULL THEN $2::text::int ELSE 0 END";
+  return `WITH RECURSIVE h AS MATERIALIZED (
+  SELECT ${holds} FROM ${s}.hold
+), t AS MATERIALIZED (
+  SELECT ${nowSql("$1")} AS now, ${most} AS most, $3::text COLLATE "C" AS cursor, $4::text::int AS room,
     $5::text::jsonb AS rooms, $6::text::bigint AS lease,
     $7::text AS token
 ), first AS MATERIALIZED (
@@ -77,9 +99,7 @@ function takeSql(s: string): string {
     SELECT r.subscription_id, r.lap, r.guarded, least(
         coalesce(((SELECT rooms FROM t) ->> r.subscription_id)::int, (SELECT room FROM t)),
         CASE WHEN r.guarded THEN coalesce(own.room, 0) END) AS room
-    FROM (${ready(0, ">")}
-    UNION ALL
-    ${ready(1, "<=")}) AS r
+    FROM (${seen}) AS r
     LEFT JOIN LATERAL (
       SELECT ${policyRoomSql("(SELECT now FROM t)")} AS room FROM (
         SELECT l.* FROM ${s}.lane l WHERE r.guarded AND l.subscription_id = r.subscription_id
@@ -140,20 +160,52 @@ function takeSql(s: string): string {
   FROM first f
 ), empty AS (
   SELECT r.subscription_id
-  FROM (${ready(0, ">")}
-    UNION ALL
-    ${ready(1, "<=")}) AS r, passed
+  FROM (${seen}) AS r, passed
   WHERE (NOT passed.stopped OR (r.lap, r.subscription_id) <= (passed.lap, passed.lane))
     AND NOT EXISTS (SELECT 1 FROM first f WHERE f.subscription_id = r.subscription_id)
     AND coalesce(((SELECT rooms FROM t) ->> r.subscription_id)::int, (SELECT room FROM t)) > 0
   LIMIT ${mostLanes}
 )
 SELECT p.id, p.subscription_id, ${leaseTokenSql("p.ordered", "p.id")} AS lease_token, t.now, p.turn, p.lap,
-  (SELECT min(spent.free) FROM spent WHERE spent.free > ${now}) - t.now AS again
+  (SELECT min(spent.free) FROM spent WHERE spent.free > ${now}) - t.now AS again, NULL AS holds
 FROM picked p, t
 UNION ALL
-SELECT NULL, e.subscription_id, NULL, t.now, NULL, NULL, NULL FROM empty e, t
+SELECT NULL, e.subscription_id, NULL, t.now, NULL, NULL, NULL, NULL FROM empty e, t${
+    unheld
+      ? ""
+      : `
+UNION ALL
+SELECT NULL, NULL, NULL, t.now, NULL, NULL, NULL, h.holds FROM h, t WHERE h.holds IS NOT NULL`
+  }
 ORDER BY turn, lap, subscription_id`;
+}
+
+/** Locks the next due row of a lane. */
+function plainSql(s: string, lane: string, range: string, after: string): string {
+  return `SELECT found.id, found.due_at, found.ordered FROM (
+      SELECT d.id, d.due_at, d.order_key IS NOT NULL AS ordered FROM ${s}.delivery d
+      WHERE d.subscription_id = ${lane} AND d.status = 'pending' AND ${range}${after}
+      ORDER BY d.due_at, d.id LIMIT 1
+      FOR UPDATE SKIP LOCKED
+    ) AS found`;
+}
+
+/** The same of those that no hold in `h` covers, among the next few. */
+function unheldSql(s: string, lane: string, range: string, after: string): string {
+  return `(SELECT d.id, d.due_at, d.ordered FROM (
+      SELECT seen.id FROM (
+        SELECT d.id, d.due_at, d.type, d.project_id FROM ${s}.delivery d
+        WHERE d.subscription_id = ${lane} AND d.status = 'pending' AND ${range}${after}
+        ORDER BY d.due_at, d.id LIMIT ${rowsAhead}
+      ) AS seen
+      WHERE NOT ${coveredSql("h", "seen")}
+      ORDER BY seen.due_at, seen.id OFFSET 0
+    ) AS free CROSS JOIN LATERAL (
+      SELECT d.id, d.due_at, d.order_key IS NOT NULL AS ordered FROM ${s}.delivery d
+      WHERE d.id = free.id AND d.status = 'pending' AND ${range}
+      FOR UPDATE SKIP LOCKED
+    ) AS d
+    LIMIT 1)`;
 }
 
 /** What has a place in an order is recorded with its group: the token says so. */

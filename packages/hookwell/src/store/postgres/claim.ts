@@ -14,6 +14,8 @@ export interface Claimed {
   readonly empty: readonly string[];
   /** The instant the statement used, in epoch milliseconds. */
   readonly now: number;
+  /** An operator holds some rows: these lanes may have them in the way. */
+  readonly passed: readonly { readonly lane: string; readonly gave: boolean }[];
   readonly againInMs?: number;
 }
 
@@ -27,30 +29,38 @@ export async function claimRows(db: Database, request: ClaimRequest): Promise<Cl
   // Made here, not in SQL: a server may ask the kernel for each random value, which costs more than the claim.
   const token = Buffer.from(systemRandom(15)).toString("base64url");
   await db.hot({ text: texts.wake, params: [now] });
-  const rows = await db.hot({
-    text: texts.take,
-    params: [
-      now,
-      String(limit),
-      cursor,
-      String(Math.min(room, limit)),
-      JSON.stringify(Object.fromEntries(request.rooms ?? [])),
-      String(leaseMs),
-      token,
-    ],
-  });
+  const params = [
+    now,
+    String(limit),
+    cursor,
+    String(Math.min(room, limit)),
+    JSON.stringify(Object.fromEntries(request.rooms ?? [])),
+    String(leaseMs),
+    token,
+  ];
+  let rows = await db.hot({ text: texts.take, params });
+  const holds = rows.map((row) => optionalText(row, "holds")).find((value) => value !== undefined);
+  if (holds === "all") return { rows: [], cursor, empty: [], passed: [], now: 0 };
+  if (holds !== undefined) rows = await db.hot({ text: texts.takeUnheld, params });
   const taken = rows.filter((row) => optionalText(row, "id") !== undefined);
   const last = taken.at(-1);
   const againInMs = last && optionalInteger(last, "again");
+  const empty = rows
+    .filter((row) => optionalText(row, "id") === undefined)
+    .map((row) => text(row, "subscription_id"));
+  const gave = new Set(taken.map((row) => text(row, "subscription_id")));
   return {
     ...(againInMs !== undefined && { againInMs }),
     rows: taken.map((row) => ({ id: text(row, "id"), leaseToken: text(row, "lease_token") })),
     cursor: last ? text(last, "subscription_id") : cursor,
-    empty: rows
-      .filter((row) => optionalText(row, "id") === undefined)
-      .map((row) => text(row, "subscription_id")),
+    empty,
+    passed: holds === undefined ? [] : [...lanesOf(empty, false), ...lanesOf(gave, true)],
     now: rows.length > 0 ? integer(rows[0]!, "now") : 0,
   };
+}
+
+function lanesOf(ids: Iterable<string>, gave: boolean): Claimed["passed"] {
+  return [...ids].map((lane) => ({ lane, gave }));
 }
 
 /**

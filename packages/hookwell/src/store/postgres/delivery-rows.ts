@@ -2,6 +2,7 @@ import type { Row } from "../../adapters/seam.ts";
 import type { AttemptRecord, DeliveryRecord } from "../../model/delivery.ts";
 import type { DeliveryStatus, Hold } from "../../model/states.ts";
 import { behindLive, blockedAt } from "../ordering.ts";
+import { coveredSql, isAsideSql } from "./holds-sql.ts";
 import { rateFreeSql } from "./lanes.ts";
 import {
   date,
@@ -14,13 +15,16 @@ import {
   text,
 } from "./rows.ts";
 
-/** The columns that {@link toDeliveryRecord} reads, with `t.now` in scope. */
-export const recordColumnsSql = `d.id, d.event_id, d.subscription_id, d.project_id, d.type, d.status, d.reason, d.attempts,
+/** The columns that {@link toDeliveryRecord} reads, with `t.now` in scope. What is set aside is held until given back. */
+export const recordColumnsSql = (
+  s: string,
+): string => `d.id, d.event_id, d.subscription_id, d.project_id, d.type, d.status, d.reason, d.attempts,
   d.round, d.error_code, d.last_error, d.next_attempt_at, d.created_at, d.updated_at, d.delivered_at,
   e.tenant_id, e.subject, CASE
     WHEN d.status <> 'pending' THEN NULL
     WHEN s.status = 'paused' THEN 'paused'
     WHEN s.status IN ('disabled', 'deleted') THEN 'disabled'
+    WHEN ${coveredSql(`${s}.hold`)} OR (${isAsideSql("d")}) THEN 'held'
     WHEN d.due_at = ${blockedAt} THEN 'ordering'
     WHEN l.opened_at IS NOT NULL THEN 'circuit_open'
     WHEN l.hold_until > (SELECT now FROM t) THEN 'retry_after'

@@ -92,7 +92,7 @@ SET status = 'cancelled', reason = 'by_hand', lease_token = NULL, lease_until = 
 FROM t WHERE d.id = t.id`,
 
     get: `WITH ${target}
-SELECT ${recordColumnsSql}, s.tenant_id AS visible_tenant, s.owner_id AS visible_owner,
+SELECT ${recordColumnsSql(s)}, s.tenant_id AS visible_tenant, s.owner_id AS visible_owner,
   coalesce(newest.url, own.url) AS url, encode(b.bytes, 'base64') AS body
 FROM t JOIN ${s}.delivery d ON d.id = t.id
 ${recordJoinsSql(s)}

@@ -11,8 +11,8 @@ const damaged = "The stored body or endpoint version of this delivery is missing
 const cause = { reason: "unreadable", errorCode: "unreadable", error: damaged } as const;
 
 /**
- * What was claimed, read after the claim was committed. Rows whose subscription was stopped are given back, and
- * rows that lost their body or endpoint fail: neither may stop the others.
+ * What was claimed, read after the claim was committed. Rows whose subscription was stopped, or that an operator
+ * holds, are given back, and rows that lost their body or endpoint fail: neither may stop the others.
  */
 export async function lastLook(
   db: Database,
@@ -37,11 +37,12 @@ export async function lastLook(
   const deliveries: Delivery[] = [];
   const unreadable: Delivery[] = [];
   const unsent: Outcome[] = [];
-  for (const { delivery, subscriptionStatus: status, unreadable: isLost } of loaded) {
+  for (const { delivery, subscriptionStatus: status, held, unreadable: isLost } of loaded) {
     const { id } = delivery;
     // A row cancelled since the claim has lost its token.
     if (delivery.leaseToken !== tokens.get(id)) continue;
-    if (status !== undefined && status !== "active") unsent.push({ ...proof(id), kind: "released" });
+    if (held || (status !== undefined && status !== "active"))
+      unsent.push({ ...proof(id), kind: "released" });
     else if (isLost) {
       logger?.error(`hookwell: delivery ${id} is not sent. ${damaged}`);
       unreadable.push(delivery);

@@ -14,6 +14,7 @@ import type {
 import { type Database, nowSql } from "./database.ts";
 import { recordColumnsSql, recordJoinsSql, toDeliveryRecord } from "./delivery-rows.ts";
 import { eventColumnsSql, toEvent } from "./event-rows.ts";
+import { coveredSql } from "./holds-sql.ts";
 import { date, text } from "./rows.ts";
 import { toSubscription } from "./subscription-rows.ts";
 
@@ -92,7 +93,7 @@ export async function listDeliveries(
   where.equal("e.subject", filter.subject);
   where.host("s.url_host", filter.urlHost);
   const sql = `WITH t AS MATERIALIZED (SELECT ${nowSql("$1")} AS now)
-SELECT ${recordColumnsSql}, d.created_at AS at
+SELECT ${recordColumnsSql(db.schema)}, d.created_at AS at
 FROM ${db.schema}.delivery d
 ${recordJoinsSql(db.schema)}`;
   return await pageOf(db, where, sql, "d.created_at", "d.id", page, toDeliveryRecord);
@@ -181,7 +182,8 @@ function outcomeSql(s: string): string {
   return `CASE WHEN e.state = 'parked' THEN 'parked' ELSE (
   SELECT CASE
       WHEN count(*) = 0 THEN CASE e.state WHEN 'new' THEN 'pending' ELSE 'unmatched' END
-      WHEN count(*) FILTER (WHERE o.status = 'pending' AND coalesce(os.status, 'active') = 'active') > 0 THEN 'pending'
+      WHEN count(*) FILTER (WHERE o.status = 'pending' AND coalesce(os.status, 'active') = 'active'
+        AND NOT ${coveredSql(`${s}.hold`, "o")}) > 0 THEN 'pending'
       WHEN count(*) FILTER (WHERE o.status = 'pending') > 0 THEN 'held'
       WHEN count(*) FILTER (WHERE o.status = 'failed') > 0 THEN 'failed'
       WHEN count(*) FILTER (WHERE o.status = 'delivered') > 0 THEN 'delivered'

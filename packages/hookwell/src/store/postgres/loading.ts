@@ -4,12 +4,15 @@ import type { DeliveryStatus } from "../../model/states.ts";
 import { validSecrets } from "../secret-rotation.ts";
 import { type Database, nowSql, textsFor } from "./database.ts";
 import type { Endpoint, EndpointBook } from "./endpoints.ts";
-import { bytes, date, defined, integer, nonEmpty, optionalDate, optionalText, text } from "./rows.ts";
+import { coveredSql } from "./holds-sql.ts";
+import { bytes, date, defined, flag, integer, nonEmpty, optionalDate, optionalText, text } from "./rows.ts";
 
 /** A delivery with everything that sending it needs, and the status of its subscription (absent = there is none). */
 export interface Loaded {
   readonly delivery: Delivery;
   readonly subscriptionStatus?: string;
+  /** An operator holds it. */
+  readonly held?: true;
   /** Its body or endpoint version is missing or damaged: what it would send, and where, is empty. */
   readonly unreadable?: true;
 }
@@ -29,6 +32,7 @@ const texts = textsFor(
 SELECT d.id, d.project_id, d.event_id, d.subscription_id, d.endpoint_id, d.variant, d.type, d.status,
   d.attempts, d.round, d.next_attempt_at, d.lease_token, d.lease_until, d.last_error, d.created_at, d.updated_at,
   e.tenant_id, e.subject, s.status AS subscription_status, p.superseded_by, (SELECT now FROM t) AS now,
+  ${coveredSql(`${s}.hold`)}::int AS held,
   CASE WHEN d.copy = 1 THEN (
     SELECT encode(b.bytes, 'base64') FROM ${s}.body b
     WHERE b.project_id = d.project_id AND b.event_id = d.event_id AND b.variant = d.variant
@@ -71,6 +75,7 @@ export async function loadDeliveries(
       defined<Loaded>({
         delivery: whole ?? { ...toDelivery(row, nowhere, nowhere, new Uint8Array()), secrets: [] },
         subscriptionStatus: optionalText(row, "subscription_status"),
+        held: flag(row, "held") ? true : undefined,
         unreadable: whole ? undefined : true,
       }),
     );

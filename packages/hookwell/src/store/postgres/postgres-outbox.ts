@@ -8,6 +8,7 @@ import type {
 } from "../../model/delivery.ts";
 import { ConfigurationError, EncryptionKeyError } from "../../model/errors.ts";
 import type { CaptureInput, CaptureResult, EventKey, EventOutcome, EventRecord } from "../../model/event.ts";
+import type { HoldRecord } from "../../model/hold.ts";
 import { type IdFunc, idFunc, systemRandom } from "../../model/ids.ts";
 import type { LanePolicy } from "../../model/lane-policy.ts";
 import type { Matchable } from "../../model/matching.ts";
@@ -39,6 +40,7 @@ import type {
   Visibility,
 } from "../contract.ts";
 import type { DeliveryOfEvent } from "../explain-contract.ts";
+import type { HoldStore, NewHold } from "../hold-contract.ts";
 import type { StoreInspection } from "../inspection-contract.ts";
 import type { Migrations } from "../migrations.ts";
 import type { RequestBegin, RequestBegun, RequestName } from "../request-contract.ts";
@@ -48,12 +50,13 @@ import type { StoreStats } from "../stats-contract.ts";
 import type { SubscriptionGuard } from "../subscription-guard.ts";
 import { createApiKey, deleteApiKey, findApiKey, listApiKeys, touchApiKey } from "./api-keys.ts";
 import { capture, runCapture } from "./capture.ts";
-import { claimRows, sleepLanes } from "./claim.ts";
+import { type Claimed, claimRows, sleepLanes } from "./claim.ts";
 import { Database } from "./database.ts";
 import { cancelDelivery, enqueueDelivery, getDelivery, listAttempts, retryDelivery } from "./deliveries.ts";
 import { dispatchEvents, failDispatch, matchSubscriptions, releaseEvent, takeNew } from "./dispatch.ts";
 import { EndpointBook } from "./endpoints.ts";
 import { deliveriesOfEvent } from "./explain.ts";
+import { countToGiveBack, giveBackHeld, listHolds, releaseHold, setAside, setHold } from "./holds.ts";
 import { inspect } from "./inspection.ts";
 import { lastLook } from "./last-look.ts";
 import { Notices } from "./listen.ts";
@@ -224,14 +227,20 @@ export class PostgresOutbox implements OutboxStore {
 
   async claim(request: ClaimRequest): Promise<ClaimResult> {
     const claimed = await claimRows(this.#db, request);
-    const [{ deliveries, failed }] = await Promise.all([
+    const [{ deliveries, failed }, again] = await Promise.all([
       claimed.rows.length > 0
         ? lastLook(this.#db, this.#endpoints, claimed.rows, this.#now(request.now), this.#logger)
         : { deliveries: [], failed: [] },
-      claimed.empty.length > 0 ? this.#sleep(claimed.empty, claimed.now) : undefined,
+      this.#tidy(claimed),
     ]);
     const { cursor, againInMs } = claimed;
-    return { deliveries, failed, cursor, ...(againInMs !== undefined && { againInMs }) };
+    return {
+      deliveries,
+      failed,
+      cursor,
+      ...(again && { again }),
+      ...(againInMs !== undefined && { againInMs }),
+    };
   }
 
   async record(outcomes: readonly Outcome[], now: Now, policy: LanePolicy = {}): Promise<RecordResult> {
@@ -389,6 +398,32 @@ export class PostgresOutbox implements OutboxStore {
     await abandonRequest(this.#db, name, token);
   }
 
+  // --- holds -------------------------------------------------------------------------------------------------
+
+  async setHold(scope: Scope, hold: NewHold, now: Now): ReturnType<HoldStore["setHold"]> {
+    const given = structuredClone(hold);
+    return await this.#db.program(scope, () => setHold(this.#db.schema, given, this.#now(now)));
+  }
+
+  async releaseHold(
+    scope: Scope,
+    which: Parameters<HoldStore["releaseHold"]>[1],
+  ): Promise<HoldRecord | undefined> {
+    return await this.#db.program(scope, () => releaseHold(this.#db.schema, which));
+  }
+
+  async listHolds(visibility: Pick<Visibility, "projectId"> = {}): Promise<HoldRecord[]> {
+    return await listHolds(this.#db, visibility);
+  }
+
+  async giveBackHeld(limit: number, now: Now): ReturnType<HoldStore["giveBackHeld"]> {
+    return await giveBackHeld(this.#db, limit, this.#now(now));
+  }
+
+  async countToGiveBack(max: number): Promise<number> {
+    return await countToGiveBack(this.#db, max);
+  }
+
   // --- upkeep ------------------------------------------------------------------------------------------------
 
   async maintain(retention: RetentionPolicy | null, limit: number, now: Now): Promise<MaintenanceResult> {
@@ -440,14 +475,20 @@ export class PostgresOutbox implements OutboxStore {
     );
   }
 
-  /** Only saves work for the next claims, so a failure must not take away what this one got. */
-  async #sleep(lanes: readonly string[], now: number): Promise<void> {
+  /**
+   * Sets held rows aside and puts lanes without work to sleep; true when rows were set aside. It only saves work for
+   * the next claims, so a failure must not take away what this one got.
+   */
+  async #tidy({ passed, empty, now }: Claimed): Promise<true | undefined> {
     try {
-      await sleepLanes(this.#db, lanes, now);
+      const moved = passed.length > 0 ? await setAside(this.#db, passed, now) : 0;
+      if (empty.length > 0) await sleepLanes(this.#db, empty, now);
+      return moved > 0 ? true : undefined;
     } catch (error) {
       this.#logger?.warn(
         `hookwell: idle lanes stay awake: ${error instanceof Error ? error.message : String(error)}`,
       );
+      return undefined;
     }
   }
 

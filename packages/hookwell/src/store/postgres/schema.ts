@@ -1,5 +1,6 @@
 import type { Migration } from "../migrations.ts";
 import { countsMigration } from "./counts-migration.ts";
+import { holdTables } from "./hold-tables.ts";
 import { replaySchema } from "./replay-schema.ts";
 import { requestTables } from "./request-tables.ts";
 
@@ -225,4 +226,5 @@ export const migrations: readonly Migration[] = [
   { version: 3, name: "parked_events", compatibleFrom: 1, sql: parkedEvents },
   { version: 4, name: "replays", compatibleFrom: 1, sql: replaySchema },
   { version: 5, name: "minute_counts", compatibleFrom: 1, sql: countsMigration.trimStart() },
+  { version: 6, name: "holds", compatibleFrom: 1, sql: holdTables },
 ];

@@ -1,6 +1,7 @@
 import { everyProject, minuteMs, minutesShown } from "../minute-counts.ts";
 import { mostCounted } from "../stats-contract.ts";
 import { nowSql, textsFor } from "./database.ts";
+import { firstUnheldSql } from "./holds-sql.ts";
 import { restsUntilSql } from "./lanes.ts";
 
 /** One statement for each part; $1 is now, $2 the project ('' = all of them). Texts with a project look into its subscriptions. */
@@ -64,16 +65,13 @@ export const statsTexts = textsFor((s): { readonly all: StatsTexts; readonly one
   const oldestDue = (runnable: string): string => `(
   SELECT min(greatest(head.due_at, r.rests_until)) FROM (${runnable}) AS r
   CROSS JOIN LATERAL (
-    SELECT d.due_at FROM ${s}.delivery d
-    WHERE d.subscription_id = r.subscription_id AND d.status = 'pending' AND d.due_at <= ${now}
-    ORDER BY d.due_at LIMIT 1
+    ${firstUnheldSql(s, "r.subscription_id", ` AND d.due_at <= ${now}`)}
   ) AS head
   WHERE coalesce(r.rests_until, 0) <= ${now}
 )::text AS oldest_due`;
   const laneFacts = (from: string): string => `SELECT l.*, head.due_at AS oldest_due FROM (${from}) AS l
 LEFT JOIN LATERAL (
-  SELECT d.due_at FROM ${s}.delivery d
-  WHERE l.limited = 1 AND d.subscription_id = l.subscription_id AND d.status = 'pending' ORDER BY d.due_at LIMIT 1
+  ${firstUnheldSql(s, "l.subscription_id", " AND l.limited = 1")}
 ) AS head ON true`;
   const bySubscription = `CROSS JOIN LATERAL (
   SELECT s.project_id, s.status, s.status_changed_at FROM ${s}.subscription s WHERE s.id = l.subscription_id LIMIT 1

@@ -2,6 +2,7 @@ import { minuteMs, minutesKept } from "../minute-counts.ts";
 import { reportEveryMs } from "../operational.ts";
 import { behindLive } from "../ordering.ts";
 import { nowSql, oneOf, textsFor } from "./database.ts";
+import { coveredSql, firstUnheldSql } from "./holds-sql.ts";
 import { restsUntilSql } from "./lanes.ts";
 import { countMinuteSql } from "./minute-counts-sql.ts";
 import { operationalIdSql } from "./operational-sql.ts";
@@ -211,9 +212,7 @@ DELETE FROM ${s}.lane l WHERE ${oneOf("l.subscription_id", "SELECT gone.id FROM 
 SELECT (
   SELECT min(greatest(head.due_at, r.rests_until)) FROM runnable r
   CROSS JOIN LATERAL (
-    SELECT d.due_at FROM ${s}.delivery d
-    WHERE d.subscription_id = r.subscription_id AND d.status = 'pending' AND d.due_at <= ${now}
-    ORDER BY d.due_at LIMIT 1
+    ${firstUnheldSql(s, "r.subscription_id", ` AND d.due_at <= ${now}`)}
   ) AS head
 )::text AS oldest_due, ${oldestNewSql(s)}::text AS oldest_new`,
 
@@ -231,10 +230,12 @@ SELECT (SELECT count(*) FROM (
   CROSS JOIN LATERAL (
     SELECT 1 FROM ${s}.delivery d
     WHERE d.subscription_id = r.subscription_id AND d.status = 'pending' AND d.due_at <= ${now}
+      AND NOT ${coveredSql(`${s}.hold`)}
     UNION ALL
     SELECT 1 FROM ${s}.delivery d
     WHERE d.subscription_id = r.subscription_id AND d.status = 'pending'
       AND d.due_at >= ${behindLive} AND d.due_at <= ${behindLive} + ${now}
+      AND NOT ${coveredSql(`${s}.hold`)}
     LIMIT (SELECT most FROM t)
   ) AS due
   LIMIT (SELECT most FROM t)

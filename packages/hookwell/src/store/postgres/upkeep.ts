@@ -1,6 +1,7 @@
 import type { MaintenanceResult, Now, RetentionPolicy } from "../contract.ts";
 import type { Database } from "./database.ts";
 import type { EndpointBook } from "./endpoints.ts";
+import { giveBackHeld } from "./holds.ts";
 import { loadDeliveries } from "./loading.ts";
 import { pruneRequests } from "./requests.ts";
 import { defined, integer, optionalDate, optionalInteger, text } from "./rows.ts";
@@ -25,10 +26,11 @@ export class Upkeep {
     const texts = upkeepTexts(this.#db.schema);
     const now = this.#db.now(at);
     const most = String(limit);
+    const returned = await giveBackHeld(this.#db, limit, now);
     const cancelled = (await this.#db.run({ text: texts.cancelEnded, params: [now, most] })).length;
     const requests = await pruneRequests(this.#db, limit, now);
     const counts = (await this.#db.run({ text: texts.dropCounts, params: [now, most] })).length;
-    let more = [cancelled, requests, counts].includes(limit);
+    let more = returned.more || [cancelled, requests, counts].includes(limit);
     if (retention === null) return { cancelled, failed: [], prunedDeliveries: 0, prunedEvents: 0, more };
 
     const failedRows = await this.#db.slots.use((slot) =>

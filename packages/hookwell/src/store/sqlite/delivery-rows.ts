@@ -2,9 +2,11 @@ import type { Row } from "../../adapters/seam.ts";
 import type { AttemptRecord, Delivery, DeliveryRecord } from "../../model/delivery.ts";
 import type { DeliveryStatus, Hold } from "../../model/states.ts";
 import type { RateLimit } from "../../model/subscription.ts";
+import { asideAt } from "../hold-contract.ts";
 import { rateFreeAt } from "../lane-state.ts";
 import { blockedAt, dueTime } from "../ordering.ts";
 import { type Endpoint, secretsAt } from "./endpoints.ts";
+import { coveredSql } from "./holds.ts";
 import {
   date,
   integer,
@@ -66,7 +68,8 @@ export function toUnreadable(row: Row, now: number): Delivery {
 export const recordColumns = `d.id, d.project_id, d.event_id, d.subscription_id, d.endpoint_id, d.type, d.status,
   d.reason, d.attempts, d.round, d.error_code, d.last_error, d.next_attempt_at, d.created_at, d.updated_at,
   d.delivered_at, e.tenant_id, e.subject, s.status AS subscription_status, d.due_at, l.hold_until,
-  l.opened_at, l.rate_limit, l.rate_tat`;
+  l.opened_at, l.rate_limit, l.rate_tat,
+  (d.status = 'pending' AND ${coveredSql}) AS covered`;
 
 export const recordJoins = `
 LEFT JOIN hookwell_event e INDEXED BY hookwell_event_key ON e.id = d.event_id AND e.project_id = d.project_id
@@ -102,11 +105,14 @@ function holdOf(row: Row, now: number): Hold | undefined {
   const status = optionalText(row.subscription_status);
   if (status === "paused") return "paused";
   if (status === "disabled" || status === "deleted") return "disabled";
-  if (integer(row.due_at) === blockedAt) return "ordering";
+  const dueAt = integer(row.due_at);
+  // What is set aside is held until it was given back.
+  if (integer(row.covered) === 1 || (dueAt >= asideAt.live && dueAt < blockedAt)) return "held";
+  if (dueAt === blockedAt) return "ordering";
   if (optionalInteger(row.opened_at) !== undefined) return "circuit_open";
   if ((optionalInteger(row.hold_until) ?? 0) > now) return "retry_after";
   const rateLimit = optionalJson<RateLimit>(row.rate_limit);
-  if (!rateLimit || dueTime(integer(row.due_at)) > now) return undefined;
+  if (!rateLimit || dueTime(dueAt) > now) return undefined;
   const free = rateFreeAt({ rateTat: integer(row.rate_tat) }, { rateLimit });
   return free > now ? "rate_limited" : undefined;
 }

@@ -3,6 +3,7 @@ import type { EventOutcome, EventRecord } from "../../model/event.ts";
 import type { EventFilter, Page, PageOf, Visibility } from "../contract.ts";
 import type { Connection } from "./connection.ts";
 import { eventColumns, toEventRecord } from "./event-rows.ts";
+import { coveredSql } from "./holds.ts";
 import { type Condition, condition, type Listing, readPage } from "./pages.ts";
 import { text } from "./rows.ts";
 
@@ -14,7 +15,8 @@ const outcome = `CASE
   WHEN e.state = 'parked' THEN 'parked'
   WHEN NOT EXISTS (${deliveriesOf}) THEN CASE e.state WHEN 'new' THEN 'pending' ELSE 'unmatched' END
   WHEN EXISTS (${deliveriesOf} AND d.status = 'pending' AND NOT EXISTS (
-    SELECT 1 FROM hookwell_subscription s WHERE s.id = d.subscription_id AND s.status <> 'active')) THEN 'pending'
+    SELECT 1 FROM hookwell_subscription s WHERE s.id = d.subscription_id AND s.status <> 'active')
+    AND NOT ${coveredSql}) THEN 'pending'
   WHEN EXISTS (${deliveriesOf} AND d.status = 'pending') THEN 'held'
   WHEN EXISTS (${deliveriesOf} AND d.status = 'failed') THEN 'failed'
   WHEN EXISTS (${deliveriesOf} AND d.status = 'delivered') THEN 'delivered'

@@ -5,6 +5,7 @@ import type { KeyRing } from "../sealing.ts";
 import type { Connection } from "./connection.ts";
 import { deliveryColumns, deliveryJoins, toDelivery, toUnreadable } from "./delivery-rows.ts";
 import { type Endpoint, type EndpointCache, readEndpoint } from "./endpoints.ts";
+import { activeHolds, coveringHold } from "./holds.ts";
 import { optionalText, text } from "./rows.ts";
 
 /** Parameters: ids (JSON), in the order wanted. */
@@ -24,7 +25,7 @@ interface Claim {
 /** What is there to send, and what must not be sent now. */
 export interface Look {
   readonly deliveries: readonly Delivery[];
-  /** Rows of subscriptions that are no longer active. */
+  /** Rows of subscriptions that are no longer active, and what an operator holds. */
   readonly inactive: readonly Claim[];
   /** Rows whose body or endpoint version is missing or damaged. */
   readonly unreadable: readonly Delivery[];
@@ -44,13 +45,15 @@ export function lookAt(
   const inactive: Claim[] = [];
   const unreadable: Delivery[] = [];
   const claims: Claim[] = [];
+  const holds = activeHolds(connection);
   let missingKey: EncryptionKeyError | undefined;
   for (const row of connection.all(lookText, [JSON.stringify(ids)])) {
     const leaseToken = optionalText(row.lease_token);
     if (!leaseToken?.startsWith(`${token}.`)) continue;
     const claim = { id: text(row.id), leaseToken };
     const status = optionalText(row.subscription_status);
-    if (status !== undefined && status !== "active") inactive.push(claim);
+    const isHeld = coveringHold(holds, { projectId: text(row.project_id), type: text(row.type) });
+    if (isHeld || (status !== undefined && status !== "active")) inactive.push(claim);
     else if (!missingKey) {
       try {
         const delivery = endpoints.delivery(row, now);

@@ -13,6 +13,7 @@ import { countMinute, dropCounts } from "./minute-counts.ts";
 import { Pruning } from "./pruning.ts";
 import { pruneRequests } from "./requests.ts";
 import { text } from "./rows.ts";
+import { giveBackHeld } from "./set-aside.ts";
 
 // Rows that a send is using now are left to its outcome, or to the end of their lease.
 const waiting = "d.status = 'pending' AND (d.lease_until IS NULL OR d.lease_until <= ?)";
@@ -80,10 +81,11 @@ export class Maintenance {
   }
 
   async run(retention: RetentionPolicy | null, limit: number, now: number): Promise<MaintenanceResult> {
+    const returned = await giveBackHeld(this.#connection, limit, now);
     const cancelled = await this.#cancelEnded(limit, now);
     const requests = await pruneRequests(this.#connection, limit, now);
     const counts = await dropCounts(this.#connection, limit, now);
-    const more = counts || [cancelled, requests].includes(limit);
+    const more = returned.more || counts || [cancelled, requests].includes(limit);
     if (retention === null) return { cancelled, failed: [], prunedDeliveries: 0, prunedEvents: 0, more };
     const failed = await this.#failHeld(retention.heldMs, limit, now);
     const pruned = await this.#pruning.run(retention, limit, now);

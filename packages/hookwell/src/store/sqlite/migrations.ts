@@ -13,6 +13,7 @@ import {
 import type { Connection } from "./connection.ts";
 import { countsMigration } from "./counts-migration.ts";
 import type { SqliteHandle } from "./driver.ts";
+import { holdTables } from "./hold-tables.ts";
 import { initialTables } from "./initial-tables.ts";
 import { replayTables } from "./replay-tables.ts";
 import { requestTables } from "./request-tables.ts";
@@ -30,6 +31,7 @@ export const sqliteMigrations: readonly Migration[] = [
   { version: 3, name: "parked_events", compatibleFrom: 1, sql: parkedEvents },
   { version: 4, name: "replays", compatibleFrom: 1, sql: replayTables },
   { version: 5, name: "minute_counts", compatibleFrom: 1, sql: countsMigration.trimStart() },
+  { version: 6, name: "holds", compatibleFrom: 1, sql: holdTables },
 ];
 
 /** The table of applied steps: made before the first step, and never changed. */

@@ -7,6 +7,7 @@ import type {
   Outcome,
 } from "../../model/delivery.ts";
 import type { CaptureInput, CaptureResult, EventKey, EventOutcome, EventRecord } from "../../model/event.ts";
+import type { HoldRecord } from "../../model/hold.ts";
 import type { LanePolicy } from "../../model/lane-policy.ts";
 import type { Matchable } from "../../model/matching.ts";
 import type { DisabledReason, SubscriptionStatus } from "../../model/states.ts";
@@ -36,6 +37,7 @@ import type {
   Visibility,
 } from "../contract.ts";
 import type { DeliveryOfEvent } from "../explain-contract.ts";
+import type { HoldStore, NewHold } from "../hold-contract.ts";
 import type { StoreInspection } from "../inspection-contract.ts";
 import type { Migrations } from "../migrations.ts";
 import type { RequestBegin, RequestBegun, RequestName } from "../request-contract.ts";
@@ -50,6 +52,7 @@ import { getDelivery, listAttempts, listDeliveries } from "./delivery-queries.ts
 import { dispatch, failDispatch, releaseProgram, takeNew } from "./dispatch.ts";
 import { getEvent, listEvents } from "./event-queries.ts";
 import { deliveriesOfEvent } from "./explain.ts";
+import { activeHolds, holdsAll, listHolds, releaseHoldProgram, setHoldProgram } from "./holds.ts";
 import { fileFindings, undispatched } from "./inspection.ts";
 import { lookAt, readDelivery } from "./last-look.ts";
 import { Maintenance } from "./maintain.ts";
@@ -59,6 +62,7 @@ import { Recording } from "./recording.ts";
 import { abandonRequest, beginRequest, finishRequest } from "./requests.ts";
 import { openEndpoint, rotateProgram } from "./secrets.ts";
 import { Session } from "./session.ts";
+import { countToGiveBack, giveBackHeld } from "./set-aside.ts";
 import { SqliteReplays } from "./sqlite-replays.ts";
 import { readStats } from "./stats.ts";
 import {
@@ -214,15 +218,23 @@ export class SqliteOutbox implements OutboxStore {
     const none = { deliveries: [], failed: [], cursor: request.cursor ?? "" };
     // An idle poll takes no lock.
     if (connection.all(anyWorkText, [now()])[0]?.work !== 1) return none;
+    if (holdsAll(activeHolds(connection))) return none;
     const token = randomUUID();
-    const { ids, cursor, againInMs } = await connection.write(() =>
+    const { ids, cursor, againInMs, again } = await connection.write(() =>
       claimRows(connection, request, token, now()),
     );
-    if (ids.length === 0) return none;
+    const more = again ? { again } : {};
+    if (ids.length === 0) return { ...none, ...more };
     const look = lookAt(connection, this.#session.endpoints, ids, token, now());
     const failed = await this.#recording.giveUp(look, request.now);
     if (look.missingKey) throw look.missingKey;
-    return { deliveries: look.deliveries, failed, cursor, ...(againInMs !== undefined && { againInMs }) };
+    return {
+      deliveries: look.deliveries,
+      failed,
+      cursor,
+      ...more,
+      ...(againInMs !== undefined && { againInMs }),
+    };
   }
 
   async record(outcomes: readonly Outcome[], now: Now, policy?: LanePolicy): Promise<RecordResult> {
@@ -374,6 +386,30 @@ export class SqliteOutbox implements OutboxStore {
   async abandonRequest(name: RequestName, token: string): Promise<void> {
     const connection = await this.#session.ready();
     await connection.write(() => abandonRequest(connection, name, token));
+  }
+
+  // --- holds -------------------------------------------------------------------------------------------------
+
+  setHold(scope: Scope, hold: NewHold, now: Now): ReturnType<HoldStore["setHold"]> {
+    const copy = structuredClone(hold);
+    return this.#session.join(scope, () => setHoldProgram(copy, this.#session.now(now)));
+  }
+
+  releaseHold(scope: Scope, which: Parameters<HoldStore["releaseHold"]>[1]): Promise<HoldRecord | undefined> {
+    return this.#session.join(scope, () => releaseHoldProgram(which));
+  }
+
+  async listHolds(visibility: Pick<Visibility, "projectId"> = {}): Promise<HoldRecord[]> {
+    return listHolds(await this.#session.ready(), visibility);
+  }
+
+  async giveBackHeld(limit: number, now: Now): ReturnType<HoldStore["giveBackHeld"]> {
+    checkLimit(limit);
+    return giveBackHeld(await this.#session.ready(), limit, this.#session.now(now));
+  }
+
+  async countToGiveBack(max: number): Promise<number> {
+    return countToGiveBack(await this.#session.ready(), max);
   }
 
   // --- upkeep ------------------------------------------------------------------------------------------------

@@ -4,6 +4,7 @@ import { type LaneFacts, lanesInTrouble } from "../lane-trouble.ts";
 import { everyProject, minuteMs, minuteOf, minutesShown } from "../minute-counts.ts";
 import { type Counted, mostCounted, type StoreStats } from "../stats-contract.ts";
 import type { Connection } from "./connection.ts";
+import { firstUnheldSql } from "./holds.ts";
 import { restsUntil } from "./lanes.ts";
 import { integer, optionalDate, optionalInteger, present, text } from "./rows.ts";
 import { oldestNewText } from "./upkeep.ts";
@@ -32,17 +33,13 @@ SELECT * FROM (SELECT subscription_id, ${restsUntil} AS rests_until
 /** Of lanes `r` with subscription_id and rests_until. Parameters: those of the lanes, now. */
 const oldestDue = (lanes: string): string => `
 SELECT min(max(due, rests_until)) AS oldest FROM (
-  SELECT r.rests_until, (
-    SELECT due_at FROM hookwell_delivery d INDEXED BY hookwell_delivery_pending
-    WHERE d.subscription_id = r.subscription_id AND d.status = 'pending' ORDER BY due_at LIMIT 1) AS due
+  SELECT r.rests_until, ${firstUnheldSql("r.subscription_id")} AS due
   FROM (${lanes}) r WHERE r.rests_until <= ?)
 WHERE due <= ?`;
 const oldestDueText = oldestDue(runnable);
 
 const laneColumns = `l.subscription_id, l.failures, l.failing_since, l.opened_at, l.rate_limit IS NOT NULL AS limited,
-  CASE WHEN l.rate_limit IS NOT NULL THEN (
-    SELECT due_at FROM hookwell_delivery d INDEXED BY hookwell_delivery_pending
-    WHERE d.subscription_id = l.subscription_id AND d.status = 'pending' ORDER BY due_at LIMIT 1) END AS oldest_due`;
+  CASE WHEN l.rate_limit IS NOT NULL THEN ${firstUnheldSql("l.subscription_id")} END AS oldest_due`;
 const withSubscription = "CROSS JOIN hookwell_subscription s ON s.id = l.subscription_id";
 const failingText = `
 SELECT ${laneColumns}, s.project_id, s.status, s.status_changed_at

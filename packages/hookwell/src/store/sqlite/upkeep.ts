@@ -1,5 +1,6 @@
 import { behindLive } from "../ordering.ts";
 import type { Connection } from "./connection.ts";
+import { activeHolds, coveredSql, firstUnheldSql } from "./holds.ts";
 import { restsUntil } from "./lanes.ts";
 import { integer, optionalInteger } from "./rows.ts";
 
@@ -14,9 +15,7 @@ SELECT subscription_id, rests_until FROM (
 
 const oldestDueText = `
 SELECT min(max(due, rests_until)) AS oldest FROM (
-  SELECT r.rests_until, (
-    SELECT due_at FROM hookwell_delivery d INDEXED BY hookwell_delivery_pending
-    WHERE d.subscription_id = r.subscription_id AND d.status = 'pending' ORDER BY due_at LIMIT 1) AS due
+  SELECT r.rests_until, ${firstUnheldSql("r.subscription_id")} AS due
   FROM (${runnable}) r)
 WHERE due <= ?`;
 
@@ -54,10 +53,13 @@ const dueRows = (range: string): string => `
   CROSS JOIN hookwell_delivery d INDEXED BY hookwell_delivery_pending ON d.subscription_id = r.subscription_id
   WHERE d.status = 'pending' AND ${range}`;
 // Live ones, then what replays queued.
-const countPendingText = `
-SELECT count(*) AS count FROM (${dueRows("d.due_at <= ?")}
-  UNION ALL ${dueRows(`d.due_at BETWEEN ${behindLive} AND ${behindLive} + CAST(? AS INTEGER)`)}
+const countText = (and: string): string => `
+SELECT count(*) AS count FROM (${dueRows(`d.due_at <= ?${and}`)}
+  UNION ALL ${dueRows(`d.due_at BETWEEN ${behindLive} AND ${behindLive} + CAST(? AS INTEGER)${and}`)}
   LIMIT CAST(? AS INTEGER))`;
+const countPendingText = countText("");
+// Held rows that no claim has set aside yet are passed over.
+const countUnheldText = countText(` AND NOT ${coveredSql}`);
 const countNewText = `
 SELECT count(*) AS count FROM (
   SELECT 1 FROM hookwell_event INDEXED BY hookwell_event_new WHERE state = 'new' LIMIT CAST(? AS INTEGER))`;
@@ -67,8 +69,9 @@ export function countRemaining(
   max: number,
   now: number,
 ): { readonly pending: number; readonly newEvents: number } {
+  const pending = activeHolds(connection).length > 0 ? countUnheldText : countPendingText;
   return {
-    pending: integer(connection.all(countPendingText, [now, now, now, now, max])[0]!.count),
+    pending: integer(connection.all(pending, [now, now, now, now, max])[0]!.count),
     newEvents: integer(connection.all(countNewText, [max])[0]!.count),
   };
 }

@@ -7,6 +7,7 @@ import { dispatchRules } from "./dispatch-rules.ts";
 import { endpointRules } from "./endpoint-rules.ts";
 import { failingRules } from "./failing-rules.ts";
 import type { StoreHarness, TestRunner } from "./harness.ts";
+import { holdRules } from "./hold-rules.ts";
 import { inspectionRules } from "./inspection-rules.ts";
 import { keyRules } from "./key-rules.ts";
 import { laneRules } from "./lane-rules.ts";
@@ -38,6 +39,7 @@ const chapters: Readonly<Record<string, (rule: Rule) => void>> = {
   "limits of a subscription": limitRules,
   "failing subscriptions": failingRules,
   ordering: orderRules,
+  holds: holdRules,
   outcomes: outcomeRules,
   endpoints: endpointRules,
   "signing secrets": secretRules,
