@@ -4,6 +4,7 @@ import { deliveries } from "./deliveries.ts";
 import { doctor } from "./doctor.ts";
 import { emit } from "./emit.ts";
 import { events } from "./events.ts";
+import { eventsExplain } from "./events-explain.ts";
 import { eventsRelease } from "./events-release.ts";
 import { hold } from "./hold.ts";
 import { keys } from "./keys.ts";
@@ -46,6 +47,7 @@ export const commandGroups: readonly CommandGroup[] = [
     commands: [
       emit,
       events,
+      eventsExplain,
       eventsRelease,
       deliveries,
       retry,

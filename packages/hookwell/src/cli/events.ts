@@ -58,13 +58,13 @@ export const events: Command = {
     ],
     options,
     notes: [
-      "Outcomes: unmatched (no subscription takes it), pending (not dispatched yet, or on its way), held (waits for a paused or disabled subscription), delivered (to all that are left), failed and cancelled (at least one was), parked (could not be dispatched: see `hookwell events release`).",
+      "Outcomes: unmatched (no subscription takes it), pending (not dispatched yet, or on its way), held (waits for a paused or disabled subscription), delivered (to all that are left), failed and cancelled (at least one was), parked (could not be dispatched: see `hookwell events release`). `hookwell events explain <id>` says why a subscription did not get one.",
       "  hookwell events --outcome parked\n  hookwell events --type booking.created --since 2026-01-31T00:00:00Z --all --json",
     ],
   }),
   async run(args, terminal) {
     const { values: flags, positionals } = readArguments(args, options);
-    const id = listOrOne(positionals, flags, "an event", ["release"]);
+    const id = listOrOne(positionals, flags, "an event", ["release", "explain"]);
     readListFlags(flags);
     const outcome = readChoice(flags.outcome, "--outcome", outcomes);
     return withHooks(terminal, flags, async (hooks) => {

@@ -2,7 +2,7 @@ import { chmodSync, mkdtempSync, readFileSync, rmSync, statSync } from "node:fs"
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { createHookwell, defineEvents } from "hookwell";
+import { createHookwell, defineEvents, type NetworkOptions } from "hookwell";
 import { sqliteStore } from "hookwell/sqlite";
 import { startReceiver } from "hookwell/testing";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
@@ -41,12 +41,13 @@ const problems = (found: Awaited<ReturnType<typeof trouble>>) =>
 const logger = { info() {}, warn() {}, error() {} };
 
 /** An instance beside the command line, on the same database. */
-function beside(type?: string) {
+function beside(type?: string, options: { readonly network?: NetworkOptions; readonly retry?: [] } = {}) {
   const events = type && defineEvents({ [type]: { schema: z.unknown() } });
   const hooks = createHookwell({
     store: sqliteStore({ path }),
     project: "live",
     logger,
+    ...options,
     ...(events && { events }),
   });
   return Object.assign(hooks, { [Symbol.asyncDispose]: () => hooks.close() });
@@ -133,6 +134,30 @@ describe("hookwell doctor on SQLite", () => {
     expect(found.filter(({ check }) => check === "egress")).toHaveLength(1);
     expect(receiver.requests).toHaveLength(0);
     expect(receiver.connections).toBeGreaterThan(0);
+  });
+
+  test("endpoints in trouble are named with what to do: an open circuit is a problem, a disabled one a note", async () => {
+    await using receiver = await startReceiver({ respond: () => 500 });
+    await using hooks = beside(undefined, { network: { allow: ["127.0.0.0/8"], http: true }, retry: [] });
+    const { id } = await hooks.subscriptions.create({ url: receiver.url });
+    const { id: disabled } = await hooks.subscriptions.create({ url: "https://a.example/" });
+    await hooks.subscriptions.disable(disabled);
+    const found = await trouble("--no-egress");
+    expect(problems(found)).toEqual([]);
+    expect(found.find(({ check }) => check === "endpoints")!.message).toContain(`1 (${disabled} since `);
+    await hooks.emitManyUnknown(
+      Array.from({ length: 12 }, (_, n) => ({ type: "a.b", data: n })),
+      { tx: "own" },
+    );
+    await hooks.drain({ deadlineMs: 10_000 });
+    const open = (await trouble("--no-egress")).filter(({ level }) => level === "problem");
+    expect(open).toMatchObject([
+      {
+        check: "endpoints",
+        message: expect.stringContaining(id),
+        advice: expect.stringContaining("subscriptions test"),
+      },
+    ]);
   });
 
   test.each([

@@ -183,6 +183,9 @@ describe("commands on a SQLite database", () => {
     expect(list.stdout).toContain(id);
     expect((await hookwell("deliveries --error-code timeout")).stderr).toBe("No delivery matches.\n");
     expect((await hookwell("events --outcome unmatched")).stdout).toContain("other.thing");
+    expect((await json("events explain piped")).items).toMatchObject([{ matched: false, rule: "type" }]);
+    expect((await hookwell("events explain u1")).stdout).toMatch(/yes +It was queued/);
+    expect((await hookwell("events explain nothing_1")).code).toBe(1);
   });
 
   test("retry opens a new round with the same bytes; one refused id of several is exit 1 and the others are done", async () => {
