@@ -13,6 +13,7 @@ import type {
 import type { ExplainStore } from "./explain-contract.ts";
 import type { HoldStore } from "./hold-contract.ts";
 import type { InspectionStore } from "./inspection-contract.ts";
+import type { KeyRotationStore } from "./key-rotation.ts";
 import type { ReplayStore } from "./replay-contract.ts";
 import type { RequestStore } from "./request-contract.ts";
 import type { SecretStore } from "./secret-rotation.ts";
@@ -224,6 +225,7 @@ export interface OutboxStore
     ExplainStore,
     HoldStore,
     InspectionStore,
+    KeyRotationStore,
     RequestStore,
     SecretStore,
     StatsStore {

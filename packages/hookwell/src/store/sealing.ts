@@ -1,6 +1,12 @@
 import { createCipheriv, createDecipheriv, randomBytes } from "node:crypto";
 import { EncryptionKeyError } from "../model/errors.ts";
 
+/** How the key that seals stands in a database. */
+export type KeyStanding =
+  | { readonly kind: "unknown" }
+  | { readonly kind: "latest" }
+  | { readonly kind: "superseded"; readonly latest: string };
+
 const keyBytes = 32;
 const nonceBytes = 12;
 const tagBytes = 16;
@@ -66,17 +72,16 @@ export class KeyRing {
 
   /** True for a text sealed with a key that is not in the ring: it may be whole, and another process may open it. */
   lacksKeyOf(sealed: string): boolean {
-    const colon = sealed.indexOf(":");
-    return colon > 0 && !this.#keys.has(sealed.slice(0, colon));
+    const id = keyIdOf(sealed);
+    return id !== "" && !this.#keys.has(id);
   }
 
   /** @throws EncryptionKeyError when its key is not in the ring, or the text was not sealed by it for this row */
   open(sealed: string, associatedData: string): string {
-    const colon = sealed.indexOf(":");
-    const id = sealed.slice(0, Math.max(colon, 0));
+    const id = keyIdOf(sealed);
     const key = this.#keys.get(id);
     if (!key) throw this.#missing(id);
-    const bytes = Buffer.from(sealed.slice(colon + 1), "base64");
+    const bytes = Buffer.from(sealed.slice(id.length + 1), "base64");
     try {
       const decipher = createDecipheriv("aes-256-gcm", key, bytes.subarray(0, nonceBytes), {
         authTagLength: tagBytes,
@@ -93,20 +98,65 @@ export class KeyRing {
   }
 
   /**
-   * Compares the ring with the check values of a database (`meta` rows: {@link keyCheckName} -> sealed text) and
-   * answers the rows to add so that the newest key is known there too.
-   * @throws EncryptionKeyError when a key that sealed something is missing or is not the same key
+   * Seals a text anew with the newest key. One that its key does not open was damaged: nobody can read it, so it only
+   * goes under the newest key's name, where it is damaged as before and needs no older key to be known as that.
+   * @throws EncryptionKeyError when its key is not in the ring
    */
-  verify(checks: ReadonlyMap<string, string>): ReadonlyMap<string, string> {
-    for (const [name, sealed] of checks) {
-      if (!name.startsWith(checkPrefix)) continue;
-      const id = name.slice(checkPrefix.length);
+  reseal(sealed: string, associatedData: string): { readonly sealed: string; readonly damaged: boolean } {
+    const id = keyIdOf(sealed);
+    if (this.lacksKeyOf(sealed)) throw this.#missing(id);
+    try {
+      return { sealed: this.seal(this.open(sealed, associatedData), associatedData), damaged: false };
+    } catch {
+      const rest = id === "" ? sealed : sealed.slice(id.length + 1);
+      return { sealed: `${this.newestId}:${rest}`, damaged: true };
+    }
+  }
+
+  /**
+   * Compares the ring with what a database knows of its keys (rows of `meta`, see {@link keyRecords}) and answers the
+   * rows to write so that the newest key is known there too.
+   * @throws EncryptionKeyError when a key that sealed something is missing or is not the same key, or the newest one
+   * was retired
+   */
+  verify(records: ReadonlyMap<string, string>): ReadonlyMap<string, string> {
+    if (records.has(keyRecords.retired(this.newestId))) throw this.#retired(records.get(keyRecords.latest));
+    for (const [name, sealed] of records) {
+      if (!name.startsWith(keyRecords.check(""))) continue;
+      const id = name.slice(keyRecords.check("").length);
       if (!this.#keys.has(id)) throw this.#missing(id);
       if (!sealed.startsWith(`${id}:`) || this.open(sealed, name) !== checkText)
         throw new EncryptionKeyError(`The check value of encryption key ${id} was changed in the database.`);
     }
-    const newest = keyCheckName(this.newestId);
-    return checks.has(newest) ? new Map() : new Map([[newest, this.seal(checkText, newest)]]);
+    const newest = keyRecords.check(this.newestId);
+    if (records.has(newest)) return new Map();
+    return new Map([
+      [newest, this.seal(checkText, newest)],
+      [keyRecords.latest, this.newestId],
+    ]);
+  }
+
+  /** The keys besides the newest that a database asks for. */
+  others(records: ReadonlyMap<string, string>): string[] {
+    const prefix = keyRecords.check("");
+    return [...records.keys()]
+      .filter((name) => name.startsWith(prefix))
+      .map((name) => name.slice(prefix.length))
+      .filter((id) => id !== this.newestId)
+      .sort();
+  }
+
+  /** What the database knows of the newest key: nothing yet, that it came last, or which one came after it. */
+  standing(records: ReadonlyMap<string, string>): KeyStanding {
+    if (!records.has(keyRecords.check(this.newestId))) return { kind: "unknown" };
+    const latest = records.get(keyRecords.latest) ?? this.newestId;
+    return latest === this.newestId ? { kind: "latest" } : { kind: "superseded", latest };
+  }
+
+  #retired(latest: string | undefined): EncryptionKeyError {
+    return new EncryptionKeyError(
+      `Encryption key ${this.newestId} was retired by \`hookwell rotate-key\`; ${latest === undefined ? "give the key that came after it" : `give ${latest}`} as the first one (${setting}). A new key needs an id of its own.`,
+    );
   }
 
   #missing(id: string): EncryptionKeyError {
@@ -116,10 +166,19 @@ export class KeyRing {
   }
 }
 
-const checkPrefix = "key_check:";
+/** Id of the key that sealed a text; "" for what was never a sealed text. */
+function keyIdOf(sealed: string): string {
+  return sealed.slice(0, Math.max(sealed.indexOf(":"), 0));
+}
+
 const checkText = "hookwell";
 
-/** Name of the `meta` row that holds the check value of a key. */
-export function keyCheckName(keyId: string): string {
-  return `${checkPrefix}${keyId}`;
-}
+/** Names of the `meta` rows in which a database knows its keys. */
+export const keyRecords = {
+  /** Sealed by the key: whoever opens the database must have it, and the same one. */
+  check: (keyId: string): string => `key_check:${keyId}`,
+  /** The key sealed something once and nothing any more. Its id is not used again. */
+  retired: (keyId: string): string => `key_retired:${keyId}`,
+  /** Id of the key that came last. */
+  latest: "key_latest",
+};

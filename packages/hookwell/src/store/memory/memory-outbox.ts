@@ -41,6 +41,7 @@ import type {
 import type { DeliveryOfEvent } from "../explain-contract.ts";
 import type { HoldStore, NewHold } from "../hold-contract.ts";
 import type { StoreInspection } from "../inspection-contract.ts";
+import type { ResealResult, SealedCounts } from "../key-rotation.ts";
 import { placeAt } from "../ordering.ts";
 import type { RequestBegin, RequestBegun, RequestName } from "../request-contract.ts";
 import type { OpenEndpoint, SecretRotation } from "../secret-rotation.ts";
@@ -435,6 +436,18 @@ export class MemoryOutbox implements OutboxStore {
       const at = this.#now(now);
       return maintain(state, retention, limit, at, (event) => capture(state, [event], ++this.#seq, at));
     });
+  }
+
+  async countSealed(): Promise<SealedCounts> {
+    return { byKey: new Map() };
+  }
+
+  async reseal(): Promise<ResealResult> {
+    return { resealed: 0, damaged: [] };
+  }
+
+  async retireKeys(): Promise<readonly string[]> {
+    return [];
   }
 
   async lag(now: Now): Promise<{ readonly oldestDueAt?: Date; readonly oldestNewAt?: Date }> {

@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import type { Program, Row, Statement } from "../../adapters/seam.ts";
+import { type Program, type Row, runProgram, type Statement } from "../../adapters/seam.ts";
 import type { AttemptRecord, Delivery, DeliveryDetail, DeliveryRecord } from "../../model/delivery.ts";
 import {
   DeliveryExistsError,
@@ -11,12 +11,13 @@ import {
 } from "../../model/errors.ts";
 import { canMove, type DeliveryStatus, deliveryTransitions } from "../../model/states.ts";
 import type { Visibility } from "../contract.ts";
-import type { KeyRing } from "../sealing.ts";
+import { type KeyRing, keyRecords } from "../sealing.ts";
 import { storable } from "../storable.ts";
 import type { Database } from "./database.ts";
 import { toAttempt, toDeliveryRecord } from "./delivery-rows.ts";
 import { deliveryTexts } from "./delivery-sql.ts";
 import { sealEndpoint } from "./endpoints.ts";
+import { recordKeys } from "./key-records.ts";
 import { isSuperseded, lockOrder, settleOrder } from "./ordering.ts";
 import { bytes, flag, nonEmpty, optionalText, text } from "./rows.ts";
 
@@ -34,11 +35,12 @@ export async function enqueueDelivery(
     ]);
   const statement = enqueueStatement(db.schema, keys, delivery, endpointId, now);
   // Neither written nor seen = another transaction was first and has committed by now: look once more.
-  for (let tries = 0; tries < 2; tries++) {
+  for (let tries = 0; tries < 3; tries++) {
     const [row] = await db.run(statement);
     if (flag(row!, "written")) return;
     if (flag(row!, "pair")) throw new DeliveryExistsError(delivery.eventId, delivery.subscriptionId);
     if (flag(row!, "taken")) throw new DuplicateIdError("delivery", delivery.id);
+    if (!flag(row!, "known")) await db.transaction((run) => runProgram(recordKeys(db.schema, keys), run));
   }
   throw new StorageError(`Delivery ${delivery.id} could not be written; try again.`);
 }
@@ -74,6 +76,7 @@ function enqueueStatement(
     updated_at: delivery.updatedAt.getTime(),
     url: delivery.url,
     sealed,
+    key_check: keyRecords.check(keys.newestId),
     body: Buffer.from(payload).toString("base64"),
   };
   return { text: deliveryTexts(schema).enqueue, params: [now, JSON.stringify(parameter)] };

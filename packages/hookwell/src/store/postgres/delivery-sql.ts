@@ -4,7 +4,7 @@ import { recordColumnsSql, recordJoinsSql } from "./delivery-rows.ts";
 import { wakeLanesSql } from "./lanes.ts";
 
 interface DeliveryTexts {
-  /** $1 now, $2 the delivery (JSON object). Answers pair, taken and written (0 or 1). */
+  /** $1 now, $2 the delivery (JSON object). Answers pair, taken, known (the key) and written (0 or 1). */
   readonly enqueue: string;
   /** $1 now, $2 id. Locks the row; answers it with tenant and owner of its subscription, and in_flight (0 or 1). */
   readonly lock: string;
@@ -30,18 +30,22 @@ export const deliveryTexts = textsFor((s): DeliveryTexts => {
 ), i AS MATERIALIZED (
   SELECT x.* FROM t, jsonb_to_record(t.j) AS x(id text, project_id text, event_id text, subscription_id text,
     endpoint_id text, variant text, type text, status text, attempts int, round int, next_attempt_at bigint,
-    last_error text, created_at bigint, updated_at bigint, url text, sealed text, body text)
+    last_error text, created_at bigint, updated_at bigint, url text, sealed text, key_check text, body text)
 ), pair AS MATERIALIZED (
   SELECT d.id FROM i JOIN ${s}.delivery d ON d.event_id = i.event_id AND d.subscription_id = i.subscription_id
 ), taken AS MATERIALIZED (
   SELECT d.id FROM i JOIN ${s}.delivery d ON d.id = i.id
+), known AS MATERIALIZED (
+  -- Held, so that the key which sealed it is not retired before this commits.
+  SELECT m.key FROM ${s}.meta m WHERE m.key = (SELECT i.key_check FROM i) FOR KEY SHARE
 ), written AS (
   INSERT INTO ${s}.delivery (id, project_id, event_id, subscription_id, endpoint_id, variant, type, status, attempts,
     round, next_attempt_at, due_at, last_error, created_at, updated_at, delivered_at)
   SELECT i.id, i.project_id, i.event_id, i.subscription_id, i.endpoint_id, i.variant, i.type, i.status, i.attempts,
     i.round, i.next_attempt_at, i.next_attempt_at, i.last_error, i.created_at, i.updated_at,
     CASE WHEN i.status = 'delivered' THEN i.updated_at END
-  FROM i WHERE NOT EXISTS (SELECT 1 FROM pair) AND NOT EXISTS (SELECT 1 FROM taken)
+  FROM i
+  WHERE NOT EXISTS (SELECT 1 FROM pair) AND NOT EXISTS (SELECT 1 FROM taken) AND EXISTS (SELECT 1 FROM known)
   ON CONFLICT DO NOTHING
   RETURNING subscription_id
 ), endpoint AS (
@@ -55,7 +59,7 @@ export const deliveryTexts = textsFor((s): DeliveryTexts => {
   ${wakeLanesSql(s, "SELECT written.subscription_id FROM written", now)}
 )
 SELECT (SELECT count(*) FROM pair)::int AS pair, (SELECT count(*) FROM taken)::int AS taken,
-  (SELECT count(*) FROM written)::int AS written`,
+  (SELECT count(*) FROM known)::int AS known, (SELECT count(*) FROM written)::int AS written`,
 
     lock: `WITH ${target}
 SELECT d.status, d.project_id, s.tenant_id, s.owner_id, s.status AS subscription_status,

@@ -1,4 +1,5 @@
 import type { EndpointSecret } from "../../model/subscription.ts";
+import { endpointName } from "../sealed-places.ts";
 import type { KeyRing } from "../sealing.ts";
 import { type Database, oneOf, textsFor } from "./database.ts";
 import { text } from "./rows.ts";
@@ -27,11 +28,11 @@ export function sealEndpoint(keys: KeyRing, endpoint: Omit<Endpoint, "url">): st
       expiresAt ? { secret, expires_at: expiresAt.getTime() } : { secret },
     ),
   };
-  return keys.seal(JSON.stringify(content), `endpoint ${endpoint.id}`);
+  return keys.seal(JSON.stringify(content), endpointName(endpoint.id));
 }
 
 export function openEndpoint(keys: KeyRing, id: string, url: string, sealed: string): Endpoint {
-  const content = JSON.parse(keys.open(sealed, `endpoint ${id}`)) as Sealed;
+  const content = JSON.parse(keys.open(sealed, endpointName(id))) as Sealed;
   const secrets = content.secrets.map(
     ({ secret, expires_at }): EndpointSecret =>
       expires_at === undefined ? { secret } : { secret, expiresAt: new Date(expires_at) },

@@ -1,6 +1,8 @@
+import { runProgram } from "../../adapters/seam.ts";
 import { ConfigurationError } from "../../model/errors.ts";
 import type { KeyRing } from "../sealing.ts";
 import type { Database } from "./database.ts";
+import { keyRecordTexts, recordKeys, toRecords } from "./key-records.ts";
 import { integer, text } from "./rows.ts";
 
 const oldestServer = 140_000;
@@ -21,24 +23,13 @@ export async function checkServer(db: Database): Promise<void> {
     );
 }
 
-/**
- * Proves that the keys open what is stored, and leaves a check value for the newest one. Two processes that start
- * at once with different keys of one id cannot both pass: the second reads what the first wrote.
- * @throws EncryptionKeyError
- */
+/** Proves that the keys open what is stored, and makes the newest one known. @throws EncryptionKeyError */
 export async function checkKeys(db: Database, keys: KeyRing): Promise<void> {
-  const missing = await verifyKeys(db, keys);
-  if (missing.size === 0) return;
-  for (const [key, value] of missing)
-    await db.run({
-      text: `INSERT INTO ${db.schema}.meta (key, value) VALUES ($1::text, $2::text) ON CONFLICT DO NOTHING`,
-      params: [key, value],
-    });
-  await verifyKeys(db, keys);
+  if ((await verifyKeys(db, keys)).size > 0)
+    await db.transaction((run) => runProgram(recordKeys(db.schema, keys), run));
 }
 
-/** Proves it without a trace; answers the check values that are missing. @throws EncryptionKeyError */
+/** Proves it without a trace; answers the records that are missing. @throws EncryptionKeyError */
 export async function verifyKeys(db: Database, keys: KeyRing): Promise<ReadonlyMap<string, string>> {
-  const rows = await db.run({ text: `SELECT m.key, m.value FROM ${db.schema}.meta m`, params: [] });
-  return keys.verify(new Map(rows.map((row) => [text(row, "key"), text(row, "value")])));
+  return keys.verify(toRecords(await db.run({ text: keyRecordTexts(db.schema).read, params: [] })));
 }

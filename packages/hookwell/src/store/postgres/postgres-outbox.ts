@@ -42,6 +42,7 @@ import type {
 import type { DeliveryOfEvent } from "../explain-contract.ts";
 import type { HoldStore, NewHold } from "../hold-contract.ts";
 import type { StoreInspection } from "../inspection-contract.ts";
+import type { ResealResult, SealedCounts } from "../key-rotation.ts";
 import type { Migrations } from "../migrations.ts";
 import type { RequestBegin, RequestBegun, RequestName } from "../request-contract.ts";
 import { KeyRing } from "../sealing.ts";
@@ -58,6 +59,7 @@ import { EndpointBook } from "./endpoints.ts";
 import { deliveriesOfEvent } from "./explain.ts";
 import { countToGiveBack, giveBackHeld, listHolds, releaseHold, setAside, setHold } from "./holds.ts";
 import { inspect } from "./inspection.ts";
+import { countSealed, reseal, retireKeys } from "./key-rotation.ts";
 import { lastLook } from "./last-look.ts";
 import { Notices } from "./listen.ts";
 import { getEvent, listDeliveries, listEvents, listSubscriptions } from "./lists.ts";
@@ -428,6 +430,18 @@ export class PostgresOutbox implements OutboxStore {
 
   async maintain(retention: RetentionPolicy | null, limit: number, now: Now): Promise<MaintenanceResult> {
     return await this.#upkeep.maintain(retention, limit, now);
+  }
+
+  async countSealed(): Promise<SealedCounts> {
+    return await countSealed(this.#db, this.#keys());
+  }
+
+  async reseal(limit: number, cursor?: string): Promise<ResealResult> {
+    return await reseal(this.#db, this.#keys(), limit, cursor);
+  }
+
+  async retireKeys(): Promise<readonly string[] | undefined> {
+    return await retireKeys(this.#db, this.#keys());
   }
 
   async lag(now: Now): Promise<{ readonly oldestDueAt?: Date; readonly oldestNewAt?: Date }> {

@@ -15,6 +15,7 @@ import { storable } from "../storable.ts";
 import { checkVersion, mustMove, type SubscriptionGuard } from "../subscription-guard.ts";
 import type { Database } from "./database.ts";
 import { type Endpoint, openEndpoint, sealEndpoint } from "./endpoints.ts";
+import { holdKey } from "./key-records.ts";
 import { dropOrder, settleLane } from "./ordering.ts";
 import { defined, integer, text } from "./rows.ts";
 import { subscriptionJson, toSubscription } from "./subscription-rows.ts";
@@ -36,6 +37,7 @@ export function* createSubscription(
     { id: endpointId, url: input.url, headers, secrets: [{ secret }] },
     { status: "active", status_reason: null },
   );
+  yield* holdKey(schema, keys);
   const [row] = yield { text: subscriptionTexts(schema).create, params: [now, parameter] };
   if (!row) throw new DuplicateIdError("subscription", input.id);
   return toSubscription(row);
@@ -64,6 +66,7 @@ export function* putSubscription(
     ? { status: "active", status_reason: null }
     : { status: "disabled", status_reason: "by_hand" };
   const endpoint = { id: endpointId, url, headers: {}, secrets: [{ secret }] };
+  yield* holdKey(schema, keys);
   yield {
     text: subscriptionTexts(schema).put,
     params: [now, writeJson(keys, record, endpoint, status)],
@@ -171,13 +174,14 @@ export function isVisible(record: SubscriptionRecord, { projectId, tenantId, own
   );
 }
 
-/** The endpoint version of a locked row, and the time at which it was read. @throws EncryptionKeyError, StorageError */
+/** The endpoint version of a locked row, to be replaced, and the time at which it was read. @throws EncryptionKeyError, StorageError */
 export function* currentEndpoint(
   schema: string,
   keys: KeyRing,
   row: Row,
   now: string | null,
 ): Program<{ readonly endpoint: Endpoint; readonly now: number }> {
+  yield* holdKey(schema, keys);
   const id = text(row, "endpoint_id");
   const [found] = yield { text: subscriptionTexts(schema).sealed, params: [id, now] };
   if (!found) throw new StorageError(`Endpoint version ${id} of subscription ${text(row, "id")} is missing.`);

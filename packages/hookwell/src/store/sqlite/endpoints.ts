@@ -1,5 +1,6 @@
 import type { Program } from "../../adapters/seam.ts";
 import type { EndpointSecret } from "../../model/subscription.ts";
+import { endpointName } from "../sealed-places.ts";
 import type { KeyRing } from "../sealing.ts";
 import { validSecrets } from "../secret-rotation.ts";
 import { statement, text } from "./rows.ts";
@@ -38,11 +39,6 @@ export function* insertEndpoint(
   };
   const sealed = ring.seal(JSON.stringify(part), endpointName(id));
   yield statement(insertText, id, subscriptionId, endpoint.url, sealed, now);
-}
-
-/** What the sealed text of an endpoint is tied to. */
-function endpointName(id: string): string {
-  return `endpoint ${id}`;
 }
 
 /** @throws EncryptionKeyError */

@@ -2,11 +2,16 @@ import type { Program } from "../../adapters/seam.ts";
 import { EncryptionKeyError } from "../../model/errors.ts";
 import type { Logger } from "../../model/observe.ts";
 import { keysOfFile, readKeyFile } from "../key-file.ts";
-import { generateKey, KeyRing } from "../sealing.ts";
+import { generateKey, KeyRing, keyRecords } from "../sealing.ts";
 import { statement, text } from "./rows.ts";
 
-const checksText = "SELECT key, value FROM hookwell_meta WHERE key >= 'key_check:' AND key < 'key_check;'";
-const addCheckText = "INSERT INTO hookwell_meta (key, value) VALUES (?, ?) ON CONFLICT DO NOTHING";
+// The character after "_" is number 96.
+const recordsText = "SELECT key, value FROM hookwell_meta WHERE key > 'key_' AND key < 'key' || char(96)";
+// In a transaction of a caller nothing may come between; alone, a rotation may have retired the key meanwhile.
+const addRecordText = `
+INSERT INTO hookwell_meta (key, value)
+SELECT ?, ? WHERE NOT EXISTS (SELECT 1 FROM hookwell_meta WHERE key = ?)
+ON CONFLICT (key) DO UPDATE SET value = excluded.value WHERE key = '${keyRecords.latest}'`;
 
 /** Where the keys of a SQLite store come from: the given text, or a file beside the database. */
 export class Keys {
@@ -27,26 +32,28 @@ export class Keys {
    * @throws EncryptionKeyError
    */
   *ring(): Program<KeyRing> {
-    const checks = toChecks(yield statement(checksText));
-    const ring = this.#loaded(checks.size > 0);
-    const missing = ring.verify(checks);
+    const records = toRecords(yield statement(recordsText));
+    const ring = this.#loaded(records.size > 0);
+    const missing = ring.verify(records);
     if (missing.size > 0) {
-      for (const [name, sealed] of missing) yield statement(addCheckText, name, sealed);
+      const retired = keyRecords.retired(ring.newestId);
+      for (const [name, value] of missing) yield statement(addRecordText, name, value, retired);
       // Another process may have been first, with another key under the same id.
-      ring.verify(toChecks(yield statement(checksText)));
+      ring.verify(toRecords(yield statement(recordsText)));
     }
     this.#ring = ring;
     return ring;
   }
 
-  /** The same proof, changing nothing. `unused`: no key is there, and nothing is sealed. @throws EncryptionKeyError */
-  *check(): Program<"usable" | "unused"> {
-    const checks = toChecks(yield statement(checksText));
-    const isThere =
-      this.#given !== undefined || (this.#file !== undefined && readKeyFile(this.#file) !== undefined);
-    if (!isThere && checks.size === 0) return "unused";
-    this.#loaded(checks.size > 0).verify(checks);
-    return "usable";
+  /** The keys and what the database knows of them, without writing; undefined where there are none yet. @throws EncryptionKeyError */
+  *known(): Program<{ readonly ring: KeyRing; readonly records: ReadonlyMap<string, string> } | undefined> {
+    const records = toRecords(yield statement(recordsText));
+    const made =
+      this.#ring || this.#given !== undefined || (this.#file && readKeyFile(this.#file) !== undefined);
+    if (records.size === 0 && !made) return undefined;
+    const ring = this.#loaded(records.size > 0);
+    ring.verify(records);
+    return { ring, records };
   }
 
   #loaded(inUse: boolean): KeyRing {
@@ -65,6 +72,6 @@ export class Keys {
   }
 }
 
-function toChecks(rows: readonly Readonly<Record<string, unknown>>[]): Map<string, string> {
+function toRecords(rows: readonly Readonly<Record<string, unknown>>[]): Map<string, string> {
   return new Map(rows.map((row) => [text(row.key), text(row.value)]));
 }

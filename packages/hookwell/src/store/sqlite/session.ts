@@ -80,7 +80,7 @@ export class Session {
 
   async readyWithKeys(): Promise<Connection> {
     const connection = await this.ready();
-    this.#ring ??= await connection.write(() => runProgramSync(this.#keys.ring(), connection.run));
+    await this.ring();
     return connection;
   }
 
@@ -93,12 +93,23 @@ export class Session {
   /** Whether the keys open what is sealed; makes none and leaves no check value. @throws EncryptionKeyError */
   async checkKeys(): Promise<"usable" | "unused"> {
     const connection = await this.ready();
-    return runProgramSync(this.#keys.check(), connection.run);
+    return runProgramSync(this.#keys.known(), connection.run) ? "usable" : "unused";
+  }
+
+  /** The keys, made known in the database. @throws EncryptionKeyError */
+  async ring(): Promise<KeyRing> {
+    const connection = await this.ready();
+    this.#ring ??= await connection.write(() => runProgramSync(this.#keys.ring(), connection.run));
+    return this.#ring;
   }
 
   /** The given time, or the store's clock. */
   now(now: Now): number {
     return (now ?? this.#clock()).getTime();
+  }
+
+  get keys(): Keys {
+    return this.#keys;
   }
 
   /** What a program that makes an endpoint version needs. */

@@ -39,6 +39,7 @@ import type {
 import type { DeliveryOfEvent } from "../explain-contract.ts";
 import type { HoldStore, NewHold } from "../hold-contract.ts";
 import type { StoreInspection } from "../inspection-contract.ts";
+import type { ResealResult, SealedCounts } from "../key-rotation.ts";
 import type { Migrations } from "../migrations.ts";
 import type { RequestBegin, RequestBegun, RequestName } from "../request-contract.ts";
 import type { OpenEndpoint, SecretRotation } from "../secret-rotation.ts";
@@ -54,6 +55,7 @@ import { getEvent, listEvents } from "./event-queries.ts";
 import { deliveriesOfEvent } from "./explain.ts";
 import { activeHolds, holdsAll, listHolds, releaseHoldProgram, setHoldProgram } from "./holds.ts";
 import { fileFindings, undispatched } from "./inspection.ts";
+import { countSealed, reseal, retireKeys } from "./key-rotation.ts";
 import { lookAt, readDelivery } from "./last-look.ts";
 import { Maintenance } from "./maintain.ts";
 import { applyMark, type Mark } from "./marks.ts";
@@ -418,6 +420,19 @@ export class SqliteOutbox implements OutboxStore {
     checkLimit(limit);
     await this.#session.readyWithKeys();
     return this.#maintenance.run(retention, limit, this.#session.now(now));
+  }
+
+  async countSealed(): Promise<SealedCounts> {
+    return countSealed(await this.#session.ready(), this.#session.keys);
+  }
+
+  async reseal(limit: number, cursor?: string): Promise<ResealResult> {
+    const connection = await this.#session.ready();
+    return reseal(connection, this.#session.keys, await this.#session.ring(), limit, cursor);
+  }
+
+  async retireKeys(): Promise<readonly string[] | undefined> {
+    return retireKeys(await this.#session.ready(), this.#session.keys);
   }
 
   async lag(now: Now): Promise<{ readonly oldestDueAt?: Date; readonly oldestNewAt?: Date }> {

@@ -1,6 +1,9 @@
+import { rotateKeys, sealedWithOthers } from "../../store/key-rotation.ts";
 import { equal, like, ok, refused, same } from "./checks.ts";
 import type { Rule } from "./rule.ts";
 import { day, minute, own, type StoreWorld, second } from "./store-world.ts";
+
+const noWaits = { sleep: () => Promise.reject(new Error("nothing is waited for here")) };
 
 /** Signing secrets: what signs before, during and after a rotation. */
 export function secretRules(rule: Rule): void {
@@ -199,6 +202,19 @@ export function secretRules(rule: Rule): void {
       equal((await open())?.subscription.status, "deleted");
     },
   );
+
+  rule("where one key sealed everything there is nothing to seal anew, and no key to end", async (t) => {
+    await begin(t);
+    const before = await t.store.countSealed();
+    equal(sealedWithOthers(before), 0);
+    same(await rotateKeys(t.store, { timers: noWaits }), {
+      newest: before.newest?.id,
+      resealed: 0,
+      damaged: [],
+      retired: [],
+    });
+    same(await t.store.countSealed(), before);
+  });
 
   rule("one subscription's rotation leaves another's deliveries alone", async (t) => {
     await t.subscribe("sub_a", { secret: "s1" });
