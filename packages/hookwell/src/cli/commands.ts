@@ -19,6 +19,7 @@ import { replay } from "./replay.ts";
 import { replayList } from "./replay-list.ts";
 import { replayShow, replayStop } from "./replay-one.ts";
 import { retry } from "./retry.ts";
+import { rotateKey } from "./rotate-key.ts";
 import { serve } from "./serve.ts";
 import { subscriptions } from "./subscriptions.ts";
 import { subscriptionsCreate } from "./subscriptions-create.ts";
@@ -75,6 +76,6 @@ export const commandGroups: readonly CommandGroup[] = [
       subscriptionsDelete,
     ],
   },
-  { title: "Keys", commands: [keys, keysCreate, keysDelete, keysGenerate] },
+  { title: "Keys", commands: [keys, keysCreate, keysDelete, keysGenerate, rotateKey] },
   { title: "Upkeep", commands: [doctor, prune] },
 ];

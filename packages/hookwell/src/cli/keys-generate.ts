@@ -7,11 +7,12 @@ const help = `hookwell keys generate: make an encryption key
   hookwell keys generate [--id <id>]
 
 Options
-  --id <id>   name of the key: letters, digits, _ and -, at most 32. Default: the first free one of k1, k2, …
+  --id <id>   name of the key: letters, digits, _ and -, at most 32. Default: the one after the last of k1, k2, …
   --help
 
 It prints one entry of HOOKWELL_ENCRYPTION_KEYS, the keys that seal signing secrets and custom headers in the
-database. To change keys, put the new entry before the old ones, joined by a comma, and keep the old ones:
+database. To change keys, put the new entry before the old ones, joined by a comma, and keep the old ones until
+\`hookwell rotate-key\` has sealed everything with the new one; its --help has the steps. A key id is never used twice.
 
   HOOKWELL_ENCRYPTION_KEYS=$(hookwell keys generate)
   HOOKWELL_ENCRYPTION_KEYS=$(hookwell keys generate),$HOOKWELL_ENCRYPTION_KEYS
@@ -36,7 +37,8 @@ export const keysGenerate: Command = {
   },
 };
 
+/** Not the first free one: a key that was retired is no longer in the list, and its id is not free. */
 function freeId(existing: string): string {
-  const taken = new Set(existing.split(",").map((entry) => entry.trim().split(":")[0]));
-  for (let number = 1; ; number++) if (!taken.has(`k${number}`)) return `k${number}`;
+  const numbers = existing.split(",").map((entry) => Number(/^k(\d{1,9}):/.exec(entry.trim())?.[1] ?? 0));
+  return `k${Math.max(...numbers) + 1}`;
 }
