@@ -98,7 +98,9 @@ function done(
     terminal.print("This database has nothing sealed.");
     return exitCode.ok;
   }
-  terminal.print(`${resealed} texts were sealed anew. ${sealedText(counts)}`);
+  terminal.print(
+    `${resealed} ${resealed === 1 ? "text was" : "texts were"} sealed anew. ${sealedText(counts)}`,
+  );
   const ended = retired.length > 0 ? ` (${retired.join(", ")})` : "";
   terminal.print(
     `Only ${newest} is needed from now on: older keys${ended} may be removed from HOOKWELL_ENCRYPTION_KEYS, or from the key file of a SQLite database, in every process. Keep them with backups made before.`,
