@@ -5,6 +5,12 @@ import { fileURLToPath } from "node:url";
 import { exitCodeMeanings, exitCodesHelp } from "../packages/hookwell/src/cli/command.ts";
 import { commandGroups } from "../packages/hookwell/src/cli/commands.ts";
 import { settings } from "../packages/hookwell/src/model/settings.ts";
+import { levels, sentences } from "../packages/hookwell/src/publish/log-observed.ts";
+import {
+  attemptBuckets,
+  type MetricDefinition,
+  metricTable,
+} from "../packages/hookwell/src/publish/metric-table.ts";
 import { deliveryCodes, httpCodes, otherCodes } from "../packages/hookwell/src/send/delivery-codes.ts";
 import { problemCodes } from "../packages/server/src/http/problem-codes.ts";
 
@@ -201,6 +207,7 @@ function observabilityPage(): string {
     `\`${name}\``,
     meaning,
     fields.map((field) => `\`${field}\``).join(" "),
+    levels[name as keyof typeof levels],
   ]);
   return `${note}
 
@@ -223,11 +230,30 @@ No field has a signing secret, a header value or a webhook's body. \`error\` is 
 ([errors](errors.md)). Times are \`Date\`, durations whole milliseconds (\`durationMs\`, \`delayMs\`). \`attempt\` counts the
 sends of a delivery's round, from 1.
 
-${table(["Event", "When", "Fields"], rows)}
+${table(["Event", "When", "Fields", "Log level"], rows)}
 
-Those that an operator should know of (\`enrichFailed\`, \`dispatchFailed\`, \`parked\`, \`failed\`, \`laneOpened\`, \`laneClosed\`, \`subscriptionDisabled\`,
-\`hookFailed\`, \`storeLost\`, \`storeRegained\`, \`warning\`) are also written to \`logger\`, which is the console unless
-another one is given.
+## In the log
+
+A logger with \`info\`, \`warn\` and \`error\` (the console, unless another is given) gets a sentence for those that an
+operator should know of: ${Object.keys(sentences)
+    .map((name) => `\`${name}\``)
+    .join(", ")}.
+
+With \`HOOKWELL_LOG=json\` the programs (\`serve\`, \`worker\`, \`npm start\`) write a line of JSON for each event and each API
+request instead: \`time\`, \`level\`, \`event\`, \`message\` (the sentence, where there is one), and the fields above by the
+names of the API (\`event_id\`, \`delivery_id\`, \`subscription_id\`, \`error_code\` …). What is written while a request is
+answered has its \`request_id\`. \`HOOKWELL_LOG_LEVEL\` says from which level on; warnings and errors go to standard error.
+What a receiver answered is never logged, since it may repeat a header; keys, signing secrets and passwords in addresses
+are cut from every line. The module of \`--config\` says itself where its instance logs:
+
+\`\`\`ts
+import { loggerFromSettings, readSettings } from "hookwell/environment";
+
+export const hooks = createHookwell({ logger: loggerFromSettings(readSettings(process.env)) /* … */ });
+\`\`\`
+
+A logger of your own gets whole records, too, when it has \`structured: { entry(entry), within(fields, work) }\`
+(\`StructuredLog\`).
 `;
 }
 
@@ -264,7 +290,39 @@ ${sections.join("\n\n")}
 `;
 }
 
+function metricsPage(): string {
+  const rows = (Object.values(metricTable) as MetricDefinition[]).map(
+    ({ name, type, help, labels, from }) => [
+      `\`${name}\``,
+      type,
+      labels?.map((label) => `\`${label}\``).join(" ") ?? "",
+      help,
+      from,
+    ],
+  );
+  return `${note}
+
+# Metrics
+
+\`GET /metrics\` of the server, and of \`hookwell worker\` on its health port, is a page in the Prometheus text format;
+\`hooks.metrics()\` gives the same text to an application with routes of its own. It needs a key of all projects with the
+scope \`read\` (\`authorization: { credentials: hwk_… }\` in a scrape configuration); \`HOOKWELL_METRICS=open\` lets everybody
+in who reaches the port, \`off\` nobody.
+
+Counters are of the process that answers, from its start: scrape every replica, and add them up. Gauges are of the
+database and the same from every replica: take \`max\` of them, not the sum. Names and labels are a contract: they are
+added to, and not changed. No label has an id or a name in it that others choose; labels by subscription are there only
+with \`HOOKWELL_METRICS_SUBSCRIPTIONS\` (\`metrics: { subscriptions }\` of \`createHookwell\`), for as many as it says.
+
+${table(["Metric", "Type", "Labels", "Meaning", "From"], rows)}
+
+The buckets of \`hookwell_attempt_duration_seconds\` end at ${attemptBuckets.join(", ")} seconds. Series with a label appear
+when they are first counted.
+`;
+}
+
 const pages = {
+  "docs/reference/metrics.md": metricsPage(),
   "docs/reference/cli.md": commandLinePage(),
   "docs/reference/observability.md": observabilityPage(),
   "docs/reference/configuration.md": configurationPage(),

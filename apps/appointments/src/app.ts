@@ -46,11 +46,7 @@ export function appointmentsApp(deps: AppDeps): Hono<AppEnvironment> {
     const requestId = `req_${deps.newId()}`;
     context.set("requestId", requestId);
     context.header("X-Request-Id", requestId);
-    await next();
-    if (isLogged(context.req.path))
-      deps.logger.info(
-        redact(`${requestId} ${context.req.method} ${context.req.path} ${context.res.status}`),
-      );
+    await logRequest(deps.logger, context, requestId, next);
   });
   app.get("/healthz", (context) => context.json({ status: "ok" }));
 
@@ -110,6 +106,31 @@ function nothingThere({ req }: Context): ProblemError {
 }
 
 /** Its own routes; the receiver page and Hookwell's own are not its business. */
+/** A line for the request; in a log of records its id is in all lines that are written meanwhile. */
+async function logRequest(
+  { info, structured }: Logger,
+  context: Context<AppEnvironment>,
+  requestId: string,
+  next: () => Promise<void>,
+): Promise<void> {
+  const began = performance.now();
+  const answer = async (): Promise<void> => {
+    await next();
+    const { method, path } = context.req;
+    const { status } = context.res;
+    if (!isLogged(path)) return;
+    const duration_ms = Math.round(performance.now() - began);
+    if (structured)
+      structured.entry({
+        level: "info",
+        event: "request",
+        fields: { method, path: redact(path), status, duration_ms },
+      });
+    else info(redact(`${requestId} ${method} ${path} ${status}`));
+  };
+  await (structured ? structured.within({ request_id: requestId }, answer) : answer());
+}
+
 function isLogged(path: string): boolean {
   return /^\/(v1|scim|s|manage)\//.test(path);
 }

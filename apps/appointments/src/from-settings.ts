@@ -32,6 +32,7 @@ export async function hooksFromSettings(settings: Settings, logger: Logger): Pro
       ...developmentNetwork,
       allow: [...(developmentNetwork.allow ?? []), ...parseNetworkList(settings.allowNetworks ?? "")],
     },
+    metrics: { subscriptions: settings.metricsSubscriptions },
     ...(settings.retrySchedule === undefined ? {} : { retry: parseRetrySchedule(settings.retrySchedule) }),
     logger,
   });

@@ -39,7 +39,10 @@ type HookwellOptions = Parameters<typeof createHookwell>[0];
 /** What differs between `npm start`, a worker beside it, and tests. */
 export type AppHooksOptions = Pick<HookwellOptions, "store"> &
   Partial<
-    Pick<HookwellOptions, "project" | "network" | "retry" | "logger" | "clock" | "timers" | "sender">
+    Pick<
+      HookwellOptions,
+      "project" | "network" | "retry" | "metrics" | "logger" | "clock" | "timers" | "sender"
+    >
   > & {
     /** The application's own tables, which the dispatcher reads too. */
     readonly db: AppDatabase;

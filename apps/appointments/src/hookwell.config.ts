@@ -1,7 +1,8 @@
-import { readSettings } from "hookwell/environment";
+import { loggerFromSettings, readSettings } from "hookwell/environment";
 import { hooksFromSettings } from "./from-settings.ts";
 
-const made = await hooksFromSettings(readSettings(process.env), console);
+const settings = readSettings(process.env);
+const made = await hooksFromSettings(settings, loggerFromSettings(settings));
 
 /** What `hookwell worker --config` loads: the events and the database of `npm start`, by the same settings. */
 export const hooks = made.hooks;

@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { isHookwellError } from "hookwell";
-import { readSettings, stopOnSignal } from "hookwell/environment";
+import { loggerFromSettings, readSettings, stopOnSignal } from "hookwell/environment";
 import { readAppSettings } from "./app-settings.ts";
 import { banner } from "./banner.ts";
 import { migrateApp } from "./database/migrations.ts";
@@ -14,7 +14,8 @@ async function main(): Promise<void> {
   const settings = readSettings(process.env);
   const appSettings = readAppSettings(process.env);
   const providers = readSideEffectSettings(process.env);
-  const { hooks, opened, app } = await hooksFromSettings(settings, console);
+  const logger = loggerFromSettings(settings);
+  const { hooks, opened, app } = await hooksFromSettings(settings, logger);
   const closing: (() => Promise<void>)[] = [() => hooks.close(), () => app.close(), () => opened.close()];
   const closeAll = async (): Promise<void> => {
     for (const close of closing) await close();
@@ -34,6 +35,7 @@ async function main(): Promise<void> {
       port: settings.port,
       worker: settings.worker,
       maxLagMs: settings.maxLagMs,
+      metrics: settings.metrics,
       ...appSettings,
       providers,
       example: true,
@@ -41,19 +43,23 @@ async function main(): Promise<void> {
       ...(settings.apiKey === undefined ? {} : { apiKey: settings.apiKey }),
     });
     closing.unshift(() => running.stop());
-    stopOnSignal(closeAll, console);
+    stopOnSignal(closeAll, logger);
     const { url, newKey, example } = running;
-    console.log(
-      banner({
-        url,
-        database: opened.description,
-        worker: settings.worker,
-        userId: randomUUID(),
-        expiresAt: new Date(hooks.clock().getTime() + 30 * 86_400_000).toISOString(),
-        ...(example === undefined ? {} : { example: { ...example, eventTypeSlug: exampleSlug } }),
-        ...(newKey === undefined ? {} : { newKey }),
-      }),
-    );
+    // In a log of records the addresses are a line like any other. What is shown this once is said beside it.
+    const print = logger.structured ? (text: string) => process.stderr.write(`${text}\n`) : console.log;
+    if (logger.structured) logger.info(`The application listens on ${url}, store: ${opened.description}.`);
+    if (!logger.structured || newKey !== undefined || example?.link !== undefined)
+      print(
+        banner({
+          url,
+          database: opened.description,
+          worker: settings.worker,
+          userId: randomUUID(),
+          expiresAt: new Date(hooks.clock().getTime() + 30 * 86_400_000).toISOString(),
+          ...(example === undefined ? {} : { example: { ...example, eventTypeSlug: exampleSlug } }),
+          ...(newKey === undefined ? {} : { newKey }),
+        }),
+      );
   } catch (error) {
     await closeAll();
     throw error;

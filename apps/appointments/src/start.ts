@@ -1,6 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { join } from "node:path";
 import { hookwellHandler, type Listening, listen } from "@hookwell/server";
+import type { MetricsAccess } from "hookwell/environment";
 import { appointmentsApp } from "./app.ts";
 import { bookingTransitions } from "./bookings/capture.ts";
 import { ordinaryPublisher } from "./bookings/ordinary.ts";
@@ -46,6 +47,8 @@ export interface AppointmentsOptions {
   /** The admin key, when the operator chose it. */
   readonly apiKey?: string;
   readonly maxLagMs?: number;
+  /** Who may read `/hookwell/metrics`. Default: keys of all projects with the scope read. */
+  readonly metrics?: MetricsAccess;
   /** Captures the events of bookings without an invitation too, with their transitions. */
   readonly captureOrdinary?: boolean;
   /** Proxies whose X-Forwarded-For counts. */
@@ -115,6 +118,7 @@ export async function startAppointments(options: AppointmentsOptions): Promise<A
   const hookwell = hookwellHandler(hooks, {
     basePath: "/hookwell",
     ...(options.maxLagMs === undefined ? {} : { maxLagMs: options.maxLagMs }),
+    ...(options.metrics === undefined ? {} : { metrics: options.metrics }),
   });
   app.all("/hookwell/*", (context) => hookwell(context.req.raw));
 

@@ -22,7 +22,14 @@ export type { Actor, EventKey, EventOutcome, EventRecord } from "./model/event.t
 export { describeSelector, type HoldRecord, type HoldSelector } from "./model/hold.ts";
 export type { IdFunc, RandomBytes } from "./model/ids.ts";
 export { type JsonValue, parseJson, stringifyJson } from "./model/json.ts";
-export type { Logger, ObservedEvents, Observer } from "./model/observe.ts";
+export type {
+  LogEntry,
+  Logger,
+  LogLevel,
+  ObservedEvents,
+  Observer,
+  StructuredLog,
+} from "./model/observe.ts";
 export type { DeliverySelection, ReplayedStatus, ReplayRecord } from "./model/replay.ts";
 export type { RetryPolicy, RetryPolicyInput, RetrySchedule } from "./model/retry.ts";
 export type {

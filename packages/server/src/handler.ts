@@ -1,6 +1,7 @@
 import { randomUUID } from "node:crypto";
 import type { HookwellCore } from "hookwell";
 import { ConfigurationError } from "hookwell";
+import type { MetricsAccess } from "hookwell/environment";
 import { Api } from "./http/api.ts";
 import { type Authorize, authorizeByKey } from "./http/caller.ts";
 import { addCatalogueRoute } from "./routes/catalogue.ts";
@@ -10,6 +11,7 @@ import { addEventRoutes } from "./routes/events.ts";
 import { addHealthRoutes } from "./routes/health.ts";
 import { addHoldRoutes } from "./routes/holds.ts";
 import { addKeyRoutes } from "./routes/keys.ts";
+import { addMetricsRoute } from "./routes/metrics.ts";
 import { addReplayRoutes } from "./routes/replays.ts";
 import { addStatsRoute } from "./routes/stats.ts";
 import { addSecretRoutes } from "./routes/subscription-secrets.ts";
@@ -26,6 +28,11 @@ export interface HandlerOptions {
   readonly authorize?: Authorize;
   /** From this age of the oldest due work on, in ms, `/healthz/delivery` answers 503. Default 300,000. */
   readonly maxLagMs?: number;
+  /**
+   * Who may read `/metrics`: `key` = a caller of all projects with the scope read (the default), `open` = everybody,
+   * `off` = nobody.
+   */
+  readonly metrics?: MetricsAccess;
   /** Names a request that came without `x-request-id`. Default: a random UUID. */
   readonly requestId?: () => string;
 }
@@ -66,6 +73,7 @@ export function apiOf(hooks: HookwellCore, options: HandlerOptions = {}): Api {
   addHoldRoutes(api, hooks);
   addKeyRoutes(api, hooks);
   addHealthRoutes(api, hooks, options.maxLagMs ?? 300_000);
+  addMetricsRoute(api, hooks, options.metrics ?? "key");
   addDocumentRoutes(api);
   return api;
 }

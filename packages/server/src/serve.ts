@@ -1,5 +1,5 @@
 import type { HookwellCore, Logger, Run } from "hookwell";
-import { hooksFromSettings, readSettings } from "hookwell/environment";
+import { hooksFromSettings, loggerFromSettings, readSettings } from "hookwell/environment";
 import { firstAdminKey } from "./first-key.ts";
 import { hookwellHandler } from "./handler.ts";
 import { listen } from "./listen.ts";
@@ -11,7 +11,7 @@ export interface ServeOptions {
   readonly environment?: Readonly<Record<string, string | undefined>>;
   /** Opens loopback addresses and plain http for webhooks. An instance that is given decides that itself. */
   readonly dev?: boolean;
-  /** Default: the console. */
+  /** Default: as HOOKWELL_LOG and HOOKWELL_LOG_LEVEL say. */
   readonly logger?: Logger;
 }
 
@@ -30,8 +30,8 @@ export interface RunningServer {
  * (`hookwell migrate`), EncryptionKeyError, StorageError
  */
 export async function serve(options: ServeOptions = {}): Promise<RunningServer> {
-  const { dev = false, logger = console } = options;
   const settings = readSettings(options.environment ?? process.env);
+  const { dev = false, logger = loggerFromSettings(settings) } = options;
   const own = options.hooks ? undefined : await hooksFromSettings(settings, { dev, logger });
   const hooks = options.hooks ?? own!.hooks;
   let run: Run | undefined;
@@ -43,7 +43,7 @@ export async function serve(options: ServeOptions = {}): Promise<RunningServer> 
   try {
     await hooks.ready();
     const first = await firstAdminKey(hooks, settings.apiKey);
-    const fetch = hookwellHandler(hooks, { maxLagMs: settings.maxLagMs });
+    const fetch = hookwellHandler(hooks, { maxLagMs: settings.maxLagMs, metrics: settings.metrics });
     const server = await listen({ fetch, port: settings.port, host: settings.host });
     if (settings.worker) run = hooks.start();
     sayHello(logger, {
@@ -85,5 +85,9 @@ function sayHello(
     logger.info("HOOKWELL_WORKER=off: nothing is delivered from here; run `hookwell worker` beside it.");
   if (facts.dev)
     logger.warn("Development mode (--dev): webhooks may go to loopback addresses and over plain http.");
-  if (facts.madeKey) logger.info(`First admin key, shown this once: ${facts.madeKey}`);
+  if (!facts.madeKey) return;
+  const line = `First admin key, shown this once: ${facts.madeKey}`;
+  // A log of records is kept and searched by others: there the key is said beside it.
+  if (logger.structured) process.stderr.write(`${line}\n`);
+  else logger.info(line);
 }

@@ -47,6 +47,7 @@ function routes(ids: { subscription: string; event: string; delivery: string; ke
     { method: "POST", path: "/v1/holds", body: { project_id: "red" }, scopes: ["operate"] },
     { method: "GET", path: "/v1/holds", scopes: ["read", "operate"] },
     { method: "DELETE", path: "/v1/holds/hld_1", scopes: ["operate"] },
+    { method: "GET", path: "/metrics", scopes: ["read"] },
     { method: "GET", path: "/v1/catalogue", scopes: ["read", "emit", "manage"] },
     { method: "POST", path: "/v1/keys", body: { name: "k", scopes: ["read"] }, scopes: [] },
     { method: "GET", path: "/v1/keys", scopes: [] },

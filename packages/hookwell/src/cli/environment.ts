@@ -6,7 +6,13 @@
 
 export { repeatableIds } from "../model/ids.ts";
 export { canonicalJson } from "../model/json.ts";
-export { readSettings, type Setting, type Settings, settings } from "../model/settings.ts";
+export {
+  type MetricsAccess,
+  readSettings,
+  type Setting,
+  type Settings,
+  settings,
+} from "../model/settings.ts";
 export {
   attemptToJson,
   decodeCursor,
@@ -25,5 +31,7 @@ export {
 export { keysOfFile } from "../store/key-file.ts";
 export { type DeliveryHealth, deliveryHealth } from "./delivery-health.ts";
 export { type HooksFromSettings, hooksFromSettings } from "./hooks-from-settings.ts";
+export { type LogOutput, loggerFromSettings } from "./logger.ts";
+export { mayReadMetrics, metricsType } from "./metrics-access.ts";
 export { stopOnSignal } from "./stop-on-signal.ts";
 export { type OpenedStore, type StoreOptions, storeFromEnvironment } from "./store-from-environment.ts";

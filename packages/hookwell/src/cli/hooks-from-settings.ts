@@ -41,6 +41,7 @@ export async function hooksFromSettings(
   const hooks = createHookwell({
     store: opened.store,
     network,
+    metrics: { subscriptions: settings.metricsSubscriptions },
     ...(retry && { retry }),
     ...(logger && { logger }),
   });

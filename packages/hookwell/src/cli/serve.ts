@@ -1,9 +1,11 @@
 import { ConfigurationError } from "../model/errors.ts";
+import type { Logger } from "../model/observe.ts";
 import { readSettings } from "../model/settings.ts";
 import type { HookwellCore } from "../publish/surface.ts";
 import { readFlags } from "./arguments.ts";
 import { type Command, exitCodesHelp } from "./command.ts";
 import { loadConfig } from "./load-config.ts";
+import { loggerFromSettings } from "./logger.ts";
 import { stopOnSignal } from "./stop-on-signal.ts";
 
 const help = `hookwell serve: the REST API, the dispatcher and the worker in one process
@@ -31,6 +33,7 @@ interface ServerModule {
   serve(options: {
     readonly hooks?: HookwellCore;
     readonly environment: Readonly<Record<string, string | undefined>>;
+    readonly logger: Logger;
     readonly dev: boolean;
   }): Promise<{ stop(): Promise<void> }>;
 }
@@ -42,15 +45,20 @@ export const serve: Command = {
   async run(args, terminal) {
     const flags = readFlags(args, { config: { type: "string" }, dev: { type: "boolean" } });
     // Read before anything is loaded or opened; the server reads them again.
-    readSettings(terminal.environment);
+    const logger = loggerFromSettings(readSettings(terminal.environment));
     const module = await loadServer();
     const hooks = flags.config === undefined ? undefined : await loadConfig(flags.config);
     if (hooks && flags.dev)
       terminal.note(
         "--dev has no say with --config: the module's own `network` decides where webhooks may go.",
       );
-    const server = await module.serve({ hooks, environment: terminal.environment, dev: flags.dev ?? false });
-    stopOnSignal(() => server.stop(), console);
+    const server = await module.serve({
+      hooks,
+      environment: terminal.environment,
+      logger,
+      dev: flags.dev ?? false,
+    });
+    stopOnSignal(() => server.stop(), logger);
     return undefined;
   },
 };

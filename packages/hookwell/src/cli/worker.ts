@@ -1,11 +1,13 @@
-import { createServer, type Server, type ServerResponse } from "node:http";
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import { ConfigurationError } from "../model/errors.ts";
-import { readSettings } from "../model/settings.ts";
+import { readSettings, type Settings } from "../model/settings.ts";
 import type { HookwellCore } from "../publish/surface.ts";
 import { readFlags, readPort } from "./arguments.ts";
 import { type Command, exitCodesHelp } from "./command.ts";
 import { deliveryHealth } from "./delivery-health.ts";
 import { loadConfig } from "./load-config.ts";
+import { loggerFromSettings } from "./logger.ts";
+import { mayReadMetrics, metricsType } from "./metrics-access.ts";
 import { stopOnSignal } from "./stop-on-signal.ts";
 
 const help = `hookwell worker: the dispatcher and the worker, without the API
@@ -21,7 +23,7 @@ Options
 
 The database is HOOKWELL_DATABASE_URL or DATABASE_URL (PostgreSQL), else SQLite in HOOKWELL_DATA_DIR (./data). Any
 number of workers may run on one PostgreSQL database. Health: /healthz, /readyz and /healthz/delivery (503 when
-webhooks leave later than HOOKWELL_MAX_LAG).
+webhooks leave later than HOOKWELL_MAX_LAG). Metrics for Prometheus: /metrics (HOOKWELL_METRICS says who may read them).
 
 SIGTERM or Ctrl-C finishes the sends (5 s) and gives the rest back; a second one stops at once.
 
@@ -41,8 +43,9 @@ export const worker: Command = {
     const settings = readSettings(terminal.environment);
     // Loaded only now, so that --help and a wrong flag need not wait for the whole library.
     const { hooksFromSettings } = await import("./hooks-from-settings.ts");
+    const logger = loggerFromSettings(settings);
     const own =
-      flags.config === undefined ? await hooksFromSettings(settings, { dev: flags.dev }) : undefined;
+      flags.config === undefined ? await hooksFromSettings(settings, { dev: flags.dev, logger }) : undefined;
     const hooks = own?.hooks ?? (await loadConfig(flags.config!));
     const close = async (): Promise<void> => {
       await hooks.close();
@@ -51,9 +54,10 @@ export const worker: Command = {
     try {
       await hooks.ready();
       const port = flagPort ?? settings.healthPort;
-      const health = await listenForHealth(hooks, settings.maxLagMs, port, settings.host);
+      const health = await listenForHealth(hooks, settings, port);
       const run = hooks.start();
-      terminal.print(
+      const say = logger.structured ? logger.info : terminal.print;
+      say(
         `Hookwell worker runs on ${own?.opened.description ?? flags.config}; health: http://localhost:${portOf(health)}/healthz`,
       );
       stopOnSignal(async () => {
@@ -61,7 +65,7 @@ export const worker: Command = {
         health.closeAllConnections();
         await run.stop();
         await close();
-      }, console);
+      }, logger);
     } catch (error) {
       await close();
       throw error;
@@ -70,14 +74,9 @@ export const worker: Command = {
   },
 };
 
-async function listenForHealth(
-  hooks: HookwellCore,
-  maxLagMs: number,
-  port: number,
-  host: string | undefined,
-): Promise<Server> {
+async function listenForHealth(hooks: HookwellCore, settings: Settings, port: number): Promise<Server> {
   const server = createServer((request, response) => {
-    void answer(hooks, maxLagMs, request.url ?? "/", response);
+    void answer(hooks, settings, request, response);
   });
   await new Promise<void>((resolve, reject) => {
     server.once("error", (error: NodeJS.ErrnoException) =>
@@ -90,18 +89,18 @@ async function listenForHealth(
           : error,
       ),
     );
-    server.listen(port, host, resolve);
+    server.listen(port, settings.host, resolve);
   });
   return server;
 }
 
 async function answer(
   hooks: HookwellCore,
-  maxLagMs: number,
-  url: string,
+  { maxLagMs, metrics }: Settings,
+  request: IncomingMessage,
   response: ServerResponse,
 ): Promise<void> {
-  const path = url.split("?")[0];
+  const path = request.url?.split("?")[0];
   try {
     if (path === "/healthz") return send(response, 200, { status: "ok" });
     if (path === "/readyz") {
@@ -113,11 +112,37 @@ async function answer(
       const body = late ? { status: "late", detail: late, holds } : { status: "ok", holds };
       return send(response, late ? 503 : 200, body);
     }
+    if (path === "/metrics" && metrics !== "off")
+      return await answerMetrics(hooks, metrics, request, response);
     return send(response, 404, { status: "not found" });
   } catch (error) {
     hooks.logger.error(`GET ${path} failed: ${error instanceof Error ? error.message : String(error)}`);
     return send(response, 503, { status: "unavailable" });
   }
+}
+
+async function answerMetrics(
+  hooks: HookwellCore,
+  access: "key" | "open",
+  { headers }: IncomingMessage,
+  response: ServerResponse,
+): Promise<void> {
+  const may = access === "open" ? "yes" : await mayReadMetrics(hooks, headers.authorization);
+  if (may === "unknown") {
+    response.setHeader("www-authenticate", "Bearer");
+    return send(response, 401, {
+      status: "unauthorized",
+      detail: "Send a key as `Authorization: Bearer <key>`.",
+    });
+  }
+  if (may === "forbidden")
+    return send(response, 403, {
+      status: "forbidden",
+      detail: "This needs a key of all projects with the scope read.",
+    });
+  const page = await hooks.metrics();
+  response.writeHead(200, { "content-type": metricsType, "cache-control": "no-store" });
+  response.end(page);
 }
 
 function send(response: ServerResponse, status: number, body: unknown): void {

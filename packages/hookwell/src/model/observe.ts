@@ -81,4 +81,25 @@ export interface Logger {
   info(message: string): void;
   warn(message: string): void;
   error(message: string): void;
+  /** A log of records instead of sentences: each observable event and request is given to it whole. */
+  readonly structured?: StructuredLog;
+}
+
+export type LogLevel = "debug" | "info" | "warn" | "error";
+
+/** One line of a log. */
+export interface LogEntry {
+  readonly level: LogLevel;
+  /** Name of the observable event, or `request`. */
+  readonly event: string;
+  /** The same in words, where an operator should read it. */
+  readonly message?: string | undefined;
+  /** Ids, durations and codes, by names as in the API. No secret, no header, no body. */
+  readonly fields: Readonly<Record<string, unknown>>;
+}
+
+export interface StructuredLog {
+  entry(entry: LogEntry): void;
+  /** Runs `work`; what is logged until its end, also in what it awaits, has these fields too. */
+  within<T>(fields: Readonly<Record<string, string>>, work: () => T): T;
 }

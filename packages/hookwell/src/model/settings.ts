@@ -1,5 +1,6 @@
 import { parseDuration } from "./duration.ts";
 import { ConfigurationError } from "./errors.ts";
+import type { LogLevel } from "./observe.ts";
 
 /** Programs that read settings. */
 export type SettingReader = "serve" | "worker" | "migrate" | "listen" | "npm start";
@@ -31,6 +32,13 @@ function port(text: string | undefined, absent: number): { value: number } | { m
   if (text === undefined) return { value: absent };
   const value = /^\d{1,5}$/.test(text) ? Number(text) : Number.NaN;
   return value <= 65_535 ? { value } : { must: "be a port number from 0 to 65535" };
+}
+
+/** Who may read /metrics. */
+export type MetricsAccess = "key" | "open" | "off";
+
+function isLogLevel(text: string): text is LogLevel {
+  return ["debug", "info", "warn", "error"].includes(text);
 }
 
 function databaseUrl(text: string | undefined): { value: string | undefined } | { must: string } {
@@ -144,6 +152,47 @@ const table = {
     secret: true,
     // Read, and refused with the entry that is wrong, by the key ring of the stores.
     parse: (text) => ({ value: text }),
+  }),
+  log: define({
+    name: "HOOKWELL_LOG",
+    meaning:
+      "`json` writes a line of JSON for each observable event and request, `text` sentences for what an operator should read.",
+    default: "text",
+    unit: "text or json",
+    readBy: ["serve", "worker", "npm start"],
+    parse: (text = "text"): { value: "text" | "json" } | { must: string } =>
+      text === "text" || text === "json" ? { value: text } : { must: "be text or json" },
+  }),
+  logLevel: define({
+    name: "HOOKWELL_LOG_LEVEL",
+    meaning: "What matters less is not logged.",
+    default: "info",
+    unit: "debug, info, warn or error",
+    readBy: ["serve", "worker", "npm start"],
+    parse: (text = "info"): { value: LogLevel } | { must: string } =>
+      isLogLevel(text) ? { value: text } : { must: "be debug, info, warn or error" },
+  }),
+  metrics: define({
+    name: "HOOKWELL_METRICS",
+    meaning:
+      "Who may read /metrics: `key` = whoever sends a key of all projects with the scope read, `open` = everybody who reaches the port, `off` = nobody.",
+    default: "key",
+    unit: "key, open or off",
+    readBy: ["serve", "worker", "npm start"],
+    parse: (text = "key"): { value: MetricsAccess } | { must: string } =>
+      text === "key" || text === "open" || text === "off" ? { value: text } : { must: "be key, open or off" },
+  }),
+  metricsSubscriptions: define({
+    name: "HOOKWELL_METRICS_SUBSCRIPTIONS",
+    meaning:
+      "How many subscriptions have a label of their own in the metrics: the first that are met; the rest is `other`.",
+    default: "0",
+    unit: "0 to 10000",
+    readBy: ["serve", "worker", "npm start"],
+    parse: (text = "0"): { value: number } | { must: string } =>
+      /^\d{1,5}$/.test(text) && Number(text) <= 10_000
+        ? { value: Number(text) }
+        : { must: "be a number from 0 to 10000" },
   }),
   maxLagMs: define({
     name: "HOOKWELL_MAX_LAG",

@@ -17,6 +17,7 @@ import { manageHolds } from "./manage-holds.ts";
 import { manageKeys } from "./manage-keys.ts";
 import { manageReplays } from "./manage-replays.ts";
 import { manageSubscriptions } from "./manage-subscriptions.ts";
+import { Metrics, mostLabelledSubscriptions } from "./metrics.ts";
 import type { HookwellOptions } from "./options.ts";
 import type { TenantMode } from "./prepare-event.ts";
 import { Scopes } from "./scope.ts";
@@ -45,7 +46,8 @@ export function createHookwell<
   const now = (): Date | null => (options.clock ? clock() : null);
   const random = options.random ?? systemRandom;
   const logger = options.logger ?? console;
-  const observe = loggingObserver(logger, options.observe);
+  const metrics = new Metrics(labelledSubscriptions(options.metrics?.subscriptions));
+  const observe = loggingObserver(logger, metrics.observe, options.observe);
   const guard = new AddressGuard(options.network);
   const scopes = new Scopes(options.tx as TxAdapter<unknown> | undefined, store.dialect);
   const engine = new Engine({ options, catalogue, clock, observe });
@@ -107,6 +109,15 @@ export function createHookwell<
     emitUnknown: (type, data, facts) => emitter.emit(type, data, facts),
     emitManyUnknown: (events, { tx }) => emitter.emitMany(events, { tx }),
     stats: (filter = {}) => readStats(store, now(), filter),
+    async metrics() {
+      try {
+        return metrics.text(await readStats(store, now(), {}));
+      } catch (error) {
+        const why = error instanceof Error ? error.message : String(error);
+        logger.warn(`hookwell: metrics are without those of the database: ${why}`);
+        return metrics.text(undefined);
+      }
+    },
     ready: () => store.open({ withKeys: true }),
     start: (startOptions) => engine.start(startOptions),
     drain: (drainOptions) => engine.drain(drainOptions),
@@ -124,6 +135,14 @@ export function createHookwell<
   };
   // The compiler cannot see that the run-time checks are those of the types.
   return surface as unknown as HookwellFor<Adapter, Shapes, Tenants>;
+}
+
+/** @throws ConfigurationError */
+function labelledSubscriptions(given = 0): number {
+  if (Number.isSafeInteger(given) && given >= 0 && given <= mostLabelledSubscriptions) return given;
+  throw new ConfigurationError(
+    `metrics.subscriptions must be a whole number from 0 to ${mostLabelledSubscriptions}.`,
+  );
 }
 
 function catalogueEntries(catalogue: Catalogue | undefined): CatalogueEntry[] {

@@ -51,6 +51,11 @@ export interface HookwellOptions<
   readonly lanes?: LaneOptions;
   /** Default: delivered and cancelled 30 days, failed 90, events 30; `false` prunes nothing. */
   readonly retention?: Retention;
+  /**
+   * `subscriptions`: how many have a label of their own in the metrics, the first that are met; the rest is "other".
+   * Default 0 = none, at most 10,000.
+   */
+  readonly metrics?: { readonly subscriptions?: number };
   /** Told of what goes wrong. Default: the console. */
   readonly logger?: Logger;
   /** Told of everything (docs/reference/observability.md). */

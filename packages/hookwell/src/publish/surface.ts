@@ -374,6 +374,11 @@ export interface HookwellCore<Tx = unknown> {
   ): Promise<EmitResult[]>;
   /** What happens, of one project or of all: rates, backlog, and lanes that need somebody. */
   stats(filter?: { readonly projectId?: string }): Promise<Stats>;
+  /**
+   * What this process counted and how the database stands, in the Prometheus text format
+   * (docs/reference/metrics.md). Never rejects: without the database its own counts are there.
+   */
+  metrics(): Promise<string>;
   /** Checks database, schema and keys. @throws SchemaVersionError, EncryptionKeyError, StorageError */
   ready(): Promise<void>;
   start(options?: StartOptions): Run;

@@ -9,6 +9,7 @@ import pg from "pg";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { runCli } from "../../src/cli/run-cli.ts";
 import { freshPostgres } from "../support/databases.ts";
+import { readPrometheus } from "../support/prometheus.ts";
 import { Cli, type Finished, run } from "./processes.ts";
 
 const root = fileURLToPath(new URL("../../../../", import.meta.url));
@@ -135,6 +136,70 @@ describe("hookwell serve", () => {
     expect((await fetch(`${health}/v1/events`)).status).toBe(404);
     expect((await worker.stop()).code).toBe(0);
     expect((await server.stop()).code).toBe(0);
+  });
+
+  test("field-faults G6: HOOKWELL_LOG=json gives lines with the ids of request, event and delivery, and no secret in any", async () => {
+    const key = "an-admin-key-given-by-hand";
+    const password = "value-of-a-header-that-nobody-may-see";
+    // A receiver that says back what it was sent.
+    await using receiver = await startReceiver({
+      respond: ({ headers, body }) => ({ status: 500, body: `${JSON.stringify(headers)} ${body}` }),
+    });
+    const environment = sqlite({
+      HOOKWELL_API_KEY: key,
+      HOOKWELL_LOG: "json",
+      HOOKWELL_LOG_LEVEL: "debug",
+      HOOKWELL_RETRY_SCHEDULE: "1ms",
+    });
+    await using server = new Cli(["serve", "--dev"], {
+      environment: { ...environment, HOOKWELL_WORKER: "off" },
+    });
+    const url = await server.url();
+    const made = await api(url, key, "POST", "/v1/subscriptions", {
+      project_id: "live",
+      url: receiver.url,
+      headers: { "x-password": password },
+    });
+    const second = await api(url, key, "POST", "/v1/keys", { name: "k", scopes: ["read"] });
+    await api(url, second.json.key, "GET", `/v1/subscriptions/${second.json.key}?limit=${made.json.secret}`);
+    const { json } = await api(url, key, "POST", "/v1/events", { project_id: "live", type: "a.b", data: 1 });
+    await using worker = new Cli(["worker", "--dev", "--port", "0"], { environment });
+    await worker.waitFor(/"event":"failed"/);
+    const health = await worker.url();
+    expect((await fetch(`${health}/metrics`)).status).toBe(401);
+    const page = await fetch(`${health}/metrics`, {
+      headers: { authorization: `Bearer ${second.json.key}` },
+    });
+    const metrics = readPrometheus(await page.text());
+    expect(metrics.get("hookwell_deliveries_failed_total")?.samples).toMatchObject([{ value: 1 }]);
+    expect(metrics.get("hookwell_pending_deliveries")?.samples).toMatchObject([{ value: 0 }]);
+    const ends = [await worker.stop(), await server.stop()];
+    expect(ends.map(({ code }) => code)).toEqual([0, 0]);
+    const lines = ends
+      .flatMap(({ stdout, stderr }) => `${stdout}${stderr}`.split("\n"))
+      .filter((line) => line !== "")
+      .map((line) => JSON.parse(line));
+    for (const line of lines)
+      expect(line).toMatchObject({ time: expect.stringMatching(/Z$/), level: expect.any(String) });
+    const captured = lines.find((line) => line.event === "captured");
+    const request = lines.find((line) => line.event === "request" && line.path === "/v1/events");
+    expect(request).toMatchObject({ method: "POST", status: 202, level: "info" });
+    expect(captured).toMatchObject({ event_id: json.id, type: "a.b", request_id: request.request_id });
+    const delivery_id = expect.stringMatching(/^dlv_/);
+    const subject = { event_id: json.id, delivery_id, subscription_id: made.json.id };
+    expect(lines.find((line) => line.event === "dispatched")).toMatchObject({
+      event_id: json.id,
+      deliveries: 1,
+    });
+    expect(lines.filter((line) => line.event === "attempted")).toMatchObject([
+      { ...subject, attempt: 1, status_code: 500, error_code: "http_500", level: "debug" },
+      { ...subject, attempt: 2 },
+    ]);
+    expect(lines.find((line) => line.event === "failed")).toMatchObject({ ...subject, level: "warn" });
+    const everything = JSON.stringify(lines);
+    for (const secret of [key, password, second.json.key, made.json.secret])
+      expect(everything).not.toContain(secret.replace(/^(whsec_|hwk_)/, ""));
+    expect(receiver.requests[0]!.headers["x-password"]).toBe(password);
   });
 
   test("a stop lets a send finish and gives nothing up; further signals end it at once with 1", async () => {

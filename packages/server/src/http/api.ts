@@ -95,7 +95,7 @@ export class Api {
       const given = c.req.header("x-request-id") ?? "";
       const id = /^[A-Za-z0-9_.:-]{1,128}$/.test(given) ? given : options.requestId();
       c.set("requestId", id);
-      await next();
+      await this.#logged(c, next);
       c.res.headers.set("x-request-id", id);
       c.res.headers.set("x-content-type-options", "nosniff");
       if (!c.res.headers.has("cache-control")) c.res.headers.set("cache-control", "no-store");
@@ -173,23 +173,27 @@ export class Api {
     description: Pick<RouteSpec<z.ZodType, z.ZodType, z.ZodType>, "id" | "tag" | "summary" | "answers"> & {
       readonly errors?: readonly ErrorCode[];
       readonly mediaType?: string;
+      /** A key with one of these is needed after all: for a route that answers something else than JSON. */
+      readonly scopes?: readonly Scope[];
     },
-    handle: () => Promise<Response | Answer> | Response | Answer,
+    handle: (caller?: Caller) => Promise<Response | Answer> | Response | Answer,
   ): void {
+    const { authorize } = this.#options;
+    const { scopes: wanted } = description;
     this.#hono.openAPIRegistry.registerPath({
       method: "get",
       path,
       operationId: description.id,
       tags: [description.tag],
       summary: description.summary,
-      security: [],
+      security: wanted ? [{ key: [...wanted] }] : [],
       responses: {
         ...answersOf(description.answers, description.mediaType),
         ...problemsOf(["internal", ...(description.errors ?? [])]),
       },
     });
-    this.#add("get", path, async () => {
-      const result = await handle();
+    this.#add("get", path, async (c) => {
+      const result = await handle(wanted && (await requireCaller(c.req.raw, authorize, wanted)));
       return result instanceof Response ? result : answer(result);
     });
   }
@@ -207,6 +211,22 @@ export class Api {
     if (method === "get") known.methods.add("HEAD");
     this.#paths.set(path, known);
     this.#hono.on(method.toUpperCase(), path.replaceAll(/\{([^}]+)\}/g, ":$1"), handle);
+  }
+
+  /** With a log of records: a line for the request, whose id is also in the lines that are written meanwhile. */
+  async #logged(c: Context<Variables>, next: () => Promise<void>): Promise<void> {
+    const { structured } = this.#options.logger;
+    if (!structured) return next();
+    const began = performance.now();
+    await structured.within({ request_id: c.get("requestId") }, async () => {
+      await next();
+      const { method, path } = c.req;
+      const { status } = c.res;
+      const duration_ms = Math.round(performance.now() - began);
+      // What asks all the time is only of interest when it fails.
+      const level = status >= 500 ? "error" : isProbe(path) ? "debug" : "info";
+      structured.entry({ level, event: "request", fields: { method, path, status, duration_ms } });
+    });
   }
 
   #missing(c: Context<Variables>): Response {
@@ -262,6 +282,10 @@ function queryOf(url: string): Record<string, string> {
     Object.defineProperty(query, name, { value, enumerable: true });
   }
   return query;
+}
+
+function isProbe(path: string): boolean {
+  return ["/healthz", "/readyz", "/healthz/delivery", "/metrics"].includes(path);
 }
 
 function withoutBase(path: string, base: string): string {
