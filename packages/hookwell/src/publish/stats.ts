@@ -14,6 +14,8 @@ export interface Rate extends MinuteCounts {
 export interface Stats extends StoreStats {
   /** Over the last 1, 5 and 60 minutes that are over: the running minute is in `minutes` only. */
   readonly rates: readonly Rate[];
+  /** Holds of an operator that are in force, of a project those that may cover it: the backlog may wait for them. */
+  readonly holds: number;
 }
 
 const windows = [1, 5, 60] as const;
@@ -27,7 +29,12 @@ export async function readStats(
 ): Promise<Stats> {
   if (projectId !== undefined) checkName(projectId, "project");
   const stats = await store.stats(projectId, now);
-  return { ...stats, rates: windows.map((overMinutes) => rateOver(stats, overMinutes)) };
+  const holds = (await store.listHolds()).filter(
+    ({ selector }) =>
+      projectId === undefined || !("projectId" in selector) || selector.projectId === projectId,
+  );
+  const rates = windows.map((overMinutes) => rateOver(stats, overMinutes));
+  return { ...stats, rates, holds: holds.length };
 }
 
 function rateOver({ at, minutes }: StoreStats, overMinutes: number): Rate {

@@ -29,6 +29,9 @@ export const stats = z
         "The running minute and the 60 before it, those in which something happened, oldest first.",
     }),
     backlog: z.strictObject({ pending_deliveries: counted, undispatched_events: counted }),
+    holds: z.int().min(0).openapi({
+      description: "Holds in force (those that may cover the project): the backlog may wait for them.",
+    }),
     oldest_due_at: answeredTime.nullable().openapi({
       description: "Since when the oldest due delivery could have been sent; of lanes that nothing holds.",
     }),
@@ -64,7 +67,7 @@ export const stats = z
 export const statsQuery = z.strictObject({ project_id: name.optional() });
 
 export function statsToJson(read: Stats, projectId: string | undefined): z.input<typeof stats> {
-  const { at, rates, minutes, pending, newEvents, oldestDueAt, oldestNewAt, lanes } = read;
+  const { at, rates, minutes, pending, newEvents, holds, oldestDueAt, oldestNewAt, lanes } = read;
   const age = (since: Date | undefined): number | null =>
     since ? Math.max(0, at.getTime() - since.getTime()) / 1_000 : null;
   return {
@@ -73,6 +76,7 @@ export function statsToJson(read: Stats, projectId: string | undefined): z.input
     rates: rates.map((rate) => ({ over_minutes: rate.overMinutes, ...countsToJson(rate) })),
     minutes: minutes.map((each) => ({ minute: each.minute.toISOString(), ...countsToJson(each) })),
     backlog: { pending_deliveries: pending, undispatched_events: newEvents },
+    holds,
     oldest_due_at: orNull(oldestDueAt),
     oldest_due_age_seconds: age(oldestDueAt),
     oldest_undispatched_at: orNull(oldestNewAt),
