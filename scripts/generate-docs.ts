@@ -41,10 +41,10 @@ function configurationPage(): string {
 
 # Configuration
 
-Every environment variable that \`npx hookwell serve\`, \`worker\`, \`migrate\` and the reference application (\`npm
-start\`) read. An empty variable counts as absent. A value that cannot be used ends the program with exit code 2 and
-a message that names the variable. The library itself reads none of these but \`HOOKWELL_ENCRYPTION_KEYS\`, and that
-only when a store is made without keys.
+Every environment variable that \`npx hookwell serve\`, \`worker\`, \`migrate\`, the reference application (\`npm start\`) and
+the other [commands](cli.md) that work on the database read. An empty variable counts as absent. A value that cannot be
+used ends the program with exit code 2 and a message that names the variable. The library itself reads none of these but
+\`HOOKWELL_ENCRYPTION_KEYS\`, and that only when a store is made without keys.
 
 ${table(["Variable", "Meaning", "Default", "Form", "Read by"], rows)}
 

@@ -4,7 +4,7 @@ import { type Command, exitCode, type Terminal, UsageError } from "./command.ts"
 import { commandHelp } from "./help.ts";
 import { printJson } from "./lists.ts";
 import { databaseOptions, jsonOption, type Options } from "./options.ts";
-import { readText } from "./read-text.ts";
+import { readInput, readText } from "./read-text.ts";
 import { readTime } from "./times.ts";
 import { withHooks } from "./with-hooks.ts";
 
@@ -91,7 +91,7 @@ async function readData(
     throw new UsageError("Give --data or --data-file, not both.");
   if (flags.data !== undefined) return parsed(flags.data, "--data");
   if (file !== undefined && file !== "-") return parsed(await readText(terminal, file), file);
-  const text = (await terminal.readInput?.()) ?? "";
+  const text = await readInput(terminal);
   if (text.trim() === "")
     throw new UsageError("There is no data: give --data, --data-file, or JSON on standard input.");
   return parsed(text, "Standard input");

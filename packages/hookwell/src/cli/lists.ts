@@ -3,7 +3,6 @@ import { decodeCursor, encodeCursor } from "../publish/api-json.ts";
 import type { Page, PageOf, PagePosition } from "../store/contract.ts";
 import { readWhole } from "./arguments.ts";
 import { type Terminal, UsageError } from "./command.ts";
-import { throwIfStopped } from "./terminal/stopped.ts";
 import { type Column, Table } from "./terminal/table.ts";
 
 const defaultLimit = 50;
@@ -49,7 +48,6 @@ export async function printList<T>(
   let printed = 0;
   let next = after;
   do {
-    throwIfStopped(terminal);
     const page: PageOf<T> = await list.fetch({
       limit: Math.min(limit - printed, mostPerPage),
       ...(next && { after: next }),

@@ -1,9 +1,22 @@
 import { readFile } from "node:fs/promises";
 import { type Terminal, UsageError } from "./command.ts";
 
+const patienceMs = 2_000;
+
+/** All of standard input. One that never ends must not look like a command that hangs. */
+export async function readInput(terminal: Terminal): Promise<string> {
+  if (!terminal.readInput) return "";
+  const waiting = setTimeout(() => terminal.note("Reading from standard input …"), patienceMs);
+  try {
+    return await terminal.readInput();
+  } finally {
+    clearTimeout(waiting);
+  }
+}
+
 /** A file, or standard input for `-`. @throws UsageError */
 export async function readText(terminal: Terminal, file: string): Promise<string> {
-  if (file === "-") return (await terminal.readInput?.()) ?? "";
+  if (file === "-") return readInput(terminal);
   try {
     return await readFile(file, "utf8");
   } catch (error) {

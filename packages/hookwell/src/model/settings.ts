@@ -3,7 +3,14 @@ import { ConfigurationError } from "./errors.ts";
 import type { LogLevel } from "./observe.ts";
 
 /** Programs that read settings. */
-export type SettingReader = "serve" | "worker" | "migrate" | "listen" | "npm start";
+export type SettingReader =
+  | "serve"
+  | "worker"
+  | "migrate"
+  | "listen"
+  | "npm start"
+  /** Every command that works on the database: `events`, `retry`, `doctor`, … */
+  | "others";
 
 /** One environment variable, as docs/reference/configuration.md shows it. */
 export interface Setting {
@@ -26,7 +33,7 @@ interface Definition<T> extends Setting {
 }
 
 const define = <T>(definition: Definition<T>): Definition<T> => definition;
-const everyProgram = ["serve", "worker", "migrate", "npm start"] as const;
+const everyProgram = ["serve", "worker", "migrate", "npm start", "others"] as const;
 
 function port(text: string | undefined, absent: number): { value: number } | { must: string } {
   if (text === undefined) return { value: absent };
@@ -137,7 +144,7 @@ const table = {
     meaning: "Networks that webhooks may go to although they are not public.",
     default: "none",
     unit: "CIDR networks, joined by commas",
-    readBy: ["serve", "worker", "npm start"],
+    readBy: ["serve", "worker", "npm start", "others"],
     // Read by the address guard (send).
     parse: (text) => ({ value: text }),
   }),
@@ -148,7 +155,7 @@ const table = {
     default:
       "SQLite: made beside the database; PostgreSQL: required (`npm start` makes one in HOOKWELL_DATA_DIR)",
     unit: "id:base64 of 32 bytes, joined by commas",
-    readBy: ["serve", "worker", "npm start"],
+    readBy: ["serve", "worker", "npm start", "others"],
     secret: true,
     // Read, and refused with the entry that is wrong, by the key ring of the stores.
     parse: (text) => ({ value: text }),
@@ -199,7 +206,7 @@ const table = {
     meaning: "Age of the oldest due delivery or undispatched event from which /healthz/delivery answers 503.",
     default: "5m",
     unit: "duration (ms, s, m, h, d)",
-    readBy: ["serve", "worker", "npm start"],
+    readBy: ["serve", "worker", "npm start", "others"],
     parse: (text): { value: number } | { must: string } => {
       const value = parseDuration(text ?? "5m");
       return value === undefined || value === 0 ? { must: "be a duration such as 5m" } : { value };
