@@ -160,6 +160,16 @@ describe("hookwell doctor on SQLite", () => {
     ]);
   });
 
+  test("a hold is told of with what ends it, and is no problem", async () => {
+    await hookwell("hold --type booking.* --reason maintenance");
+    const found = await trouble();
+    expect(problems(found)).toEqual([]);
+    expect(found.find(({ check }) => check === "hold")).toMatchObject({
+      message: expect.stringContaining("maintenance"),
+      advice: "hookwell release --type 'booking.*'",
+    });
+  });
+
   test.each([
     ["doctor now", /too much/],
     ["doctor --url example.com", /--url must be/],

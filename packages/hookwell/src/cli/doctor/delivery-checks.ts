@@ -1,7 +1,9 @@
+import { describeHold } from "../../model/hold.ts";
 import type { HookwellCore } from "../../publish/surface.ts";
 import type { StoreInspection } from "../../store/inspection-contract.ts";
 import type { LaneTrouble, Trouble } from "../../store/stats-contract.ts";
 import { deliveryHealth } from "../delivery-health.ts";
+import { typedSelector } from "../hold-selector.ts";
 import { shortDuration, shortTime } from "../times.ts";
 import { type Found, note, problem, well } from "./report.ts";
 
@@ -17,6 +19,14 @@ export async function checkDelivery(
   for (const found of undispatched(hooks, inspection, maxLagMs)) say(found);
   say(await parked(hooks));
   for (const found of await lanes(hooks)) say(found);
+  for (const held of await hooks.holds.list())
+    say(
+      note(
+        "hold",
+        `Held on purpose, and not sent: ${describeHold(held)}.`,
+        `hookwell release ${typedSelector(held.selector)}`,
+      ),
+    );
 }
 
 async function due(hooks: HookwellCore, now: number, maxLagMs: number): Promise<Found> {
