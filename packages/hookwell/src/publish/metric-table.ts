@@ -96,6 +96,7 @@ export const metricTable = {
     "oldest_undispatched_age_seconds",
     "How long the oldest undispatched event has waited; 0 = there is none.",
   ),
+  holds: gauge("holds", "Holds of the operator that are in force: what they cover is not sent."),
   lanes: gauge(
     "lanes_needing_attention",
     "Subscriptions by what is wrong: circuit_open, failing, rate_limited or disabled; 1,000 of a kind at most.",

@@ -158,6 +158,8 @@ function gaugesOf(key: MetricName, name: string, stats: Stats | undefined): stri
       return [sample(name, {}, age(stats.oldestDueAt))];
     case "oldestUndispatched":
       return [sample(name, {}, age(stats.oldestNewAt))];
+    case "holds":
+      return [sample(name, {}, stats.holds)];
     case "lanes":
       return troubles.map((reason) => sample(name, { reason }, stats.lanes.counts[reason]));
     default:

@@ -42,6 +42,12 @@ export function operationalInput(
   };
 }
 
+/** The event that tells of a subscription that somebody disabled. */
+export function disabledByHandInput(projectId: string, subscriptionId: string, now: number): CaptureInput {
+  const data = { subscription_id: subscriptionId, reason: "by_hand" };
+  return operationalInput(projectId, "hookwell.subscription.disabled", subscriptionId, data, now);
+}
+
 /** The event that tells of a parked one. */
 export function parkedInput(
   { projectId, id }: EventKey,

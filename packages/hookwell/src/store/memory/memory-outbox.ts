@@ -297,7 +297,9 @@ export class MemoryOutbox implements OutboxStore {
   ): Promise<SubscriptionRecord> {
     const now = this.#now(null);
     return this.#join(scope, (state) =>
-      setSubscriptionStatus(state, id, status, reason, visibility, guard, now),
+      setSubscriptionStatus(state, id, status, reason, visibility, guard, now, (event) =>
+        capture(state, [event], ++this.#seq, now),
+      ),
     );
   }
 

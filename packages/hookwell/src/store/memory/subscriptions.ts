@@ -1,4 +1,5 @@
 import { DuplicateIdError, InvalidStateError, NotFoundError } from "../../model/errors.ts";
+import type { CaptureInput } from "../../model/event.ts";
 import type { DisabledReason, SubscriptionStatus } from "../../model/states.ts";
 import type {
   NewSubscription,
@@ -9,6 +10,7 @@ import type {
 import type { Visibility } from "../contract.ts";
 import { afterPause, forgiven, withNewLimits } from "../lane-state.ts";
 import { mergedPatch } from "../merge-patch.ts";
+import { disabledByHandInput } from "../operational.ts";
 import { storable } from "../storable.ts";
 import { checkVersion, mustMove, type SubscriptionGuard } from "../subscription-guard.ts";
 import { dropOrder, settleLane } from "./ordering.ts";
@@ -156,11 +158,14 @@ export function setSubscriptionStatus(
   visibility: Visibility,
   guard: SubscriptionGuard | undefined,
   now: number,
+  emit: (event: CaptureInput) => void,
 ): SubscriptionRecord {
   const row = visibleSubscription(state, id, visibility);
   const current = toSubscriptionRecord(row);
   if (!mustMove(current, status, guard)) return current;
-  return toSubscriptionRecord(setStatus(state, row, status, reason, now));
+  const changed = toSubscriptionRecord(setStatus(state, row, status, reason, now));
+  if (changed.statusReason === "by_hand") emit(disabledByHandInput(changed.projectId, id, now));
+  return changed;
 }
 
 /** Writes a status; the reason stays only while it is disabled. */

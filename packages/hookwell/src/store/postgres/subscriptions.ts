@@ -10,9 +10,11 @@ import type {
 } from "../../model/subscription.ts";
 import type { Visibility } from "../contract.ts";
 import { mergedPatch, opensEndpoint } from "../merge-patch.ts";
+import { disabledByHandInput } from "../operational.ts";
 import type { KeyRing } from "../sealing.ts";
 import { storable } from "../storable.ts";
 import { checkVersion, mustMove, type SubscriptionGuard } from "../subscription-guard.ts";
+import { capture } from "./capture.ts";
 import type { Database } from "./database.ts";
 import { type Endpoint, openEndpoint, sealEndpoint } from "./endpoints.ts";
 import { holdKey } from "./key-records.ts";
@@ -129,7 +131,12 @@ export function* setSubscriptionStatus(
     params: [now, id, status, status === "disabled" ? (reason ?? "by_hand") : null],
   };
   if (status === "active" && current.ordering === "subject") yield* settleLane(schema, id, now);
-  return toSubscription(written!);
+  const changed = toSubscription(written!);
+  if (changed.statusReason === "by_hand") {
+    const event = disabledByHandInput(changed.projectId, id, changed.updatedAt.getTime());
+    yield* capture(schema, [event], now);
+  }
+  return changed;
 }
 
 export async function getSubscription(

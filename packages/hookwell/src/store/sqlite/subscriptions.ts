@@ -10,9 +10,11 @@ import type {
 } from "../../model/subscription.ts";
 import type { Visibility } from "../contract.ts";
 import { mergedPatch, opensEndpoint } from "../merge-patch.ts";
+import { disabledByHandInput } from "../operational.ts";
 import { storable } from "../storable.ts";
 import { checkVersion, mustMove, type SubscriptionGuard } from "../subscription-guard.ts";
 import { urlHost } from "../url-host.ts";
+import { captureProgram } from "./capture.ts";
 import { type Endpoint, insertEndpoint, readEndpoint } from "./endpoints.ts";
 import type { Keys } from "./keys.ts";
 import { afterPause, followStatus, forgive, newLimits } from "./lanes.ts";
@@ -239,6 +241,7 @@ export function* statusProgram(
   else if (status === "active") yield* forgive(id, now);
   yield* followStatus(id, now);
   if (status === "active") yield* settleLane(id, now);
+  if (stored === "by_hand") yield* captureProgram([disabledByHandInput(record.projectId, id, now)], now);
   return toSubscriptionRecord(row!);
 }
 

@@ -1,4 +1,5 @@
 import type { LanePolicy } from "../../model/lane-policy.ts";
+import type { Scope } from "../../store/contract.ts";
 import { like, ok, same } from "./checks.ts";
 import type { Rule } from "./rule.ts";
 import { day, minute, own, type StoreWorld, second } from "./store-world.ts";
@@ -112,6 +113,35 @@ export function failingRules(rule: Rule): void {
     );
     const taken = await t.store.takeNew(["*"], 10, null);
     same(new Set(taken.map(({ route, projectId }) => `${route} ${projectId}`)), new Set(["* live"]));
+  });
+
+  rule("a subscription that somebody disables is told of with the change, and not without it", async (t) => {
+    await t.subscribe("sub_a");
+    await t.subscribe("sub_b", { projectId: "other" });
+    const disabled = (id: string): [string, unknown] => [
+      "hookwell.subscription.disabled",
+      { subscription_id: id, reason: "by_hand" },
+    ];
+    const disable = (id: string, scope: Scope = own): Promise<unknown> =>
+      t.store.setSubscriptionStatus(scope, id, "disabled", undefined, {});
+    const rolledBack = t.subject.transaction(async (scope) => {
+      await disable("sub_a", scope);
+      throw new Error("rolled back");
+    });
+    await rolledBack.catch(() => undefined);
+    await t.store.setSubscriptionStatus(own, "sub_b", "paused", undefined, {});
+    same(await told(t), []);
+    await t.subject.transaction((scope) => disable("sub_a", scope));
+    await disable("sub_a");
+    same(await told(t), [disabled("sub_a")]);
+    t.step(second);
+    await disable("sub_b");
+    same(await told(t), [disabled("sub_a"), disabled("sub_b")]);
+    const taken = await t.store.takeNew(["*"], 10, null);
+    same(
+      taken.map(({ projectId }) => projectId),
+      ["live", "other"],
+    );
   });
 
   rule("a 410 is told of as a disabling", async (t) => {
