@@ -274,7 +274,8 @@ function commandLinePage(): string {
 
 \`npx hookwell <command>\`. Commands that read or change something work on the database itself, so no server needs to
 run: \`HOOKWELL_DATABASE_URL\` or \`DATABASE_URL\` (PostgreSQL), else SQLite in \`HOOKWELL_DATA_DIR\` (./data), or that of
-\`--config hookwell.config.ts\` ([configuration](configuration.md)). They make and migrate nothing: \`hookwell migrate\` does.
+\`--config hookwell.config.ts\` ([configuration](configuration.md)). They make and migrate nothing,
+unless the store of that module does: \`hookwell migrate\` is for that.
 
 Standard output has data and nothing else. Notes, questions and progress go to standard error; a progress bar is drawn
 only in a terminal, elsewhere a line comes now and then. Tables are cut to the width of the terminal and have colours

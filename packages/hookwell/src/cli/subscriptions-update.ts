@@ -1,5 +1,5 @@
 import { subscriptionToJson } from "../publish/api-json.ts";
-import type { HookwellCore, SubscriptionChanges } from "../publish/surface.ts";
+import type { SubscriptionChanges } from "../publish/surface.ts";
 import { oneId, readArguments, readChoice } from "./arguments.ts";
 import { type Command, exitCode, UsageError } from "./command.ts";
 import { commandHelp } from "./help.ts";
@@ -75,7 +75,7 @@ export const subscriptionsUpdate: Command = {
     return withHooks(terminal, flags, async (hooks) => {
       const updated = await hooks.subscriptions.update(id, {
         ...changes,
-        ...(metadata && { metadata: await merged(hooks, id, metadata) }),
+        ...(metadata && { merge: { metadata: emptyRemoved(metadata) } }),
       });
       if (flags.json) printJson(terminal, subscriptionToJson(updated));
       else printSubscription(terminal, updated);
@@ -96,14 +96,9 @@ function either<T, None>(
   return none ? removed : value;
 }
 
-async function merged(
-  hooks: HookwellCore,
-  id: string,
-  given: Readonly<Record<string, string>>,
-): Promise<Record<string, string> | null> {
-  const { metadata = {} } = await hooks.subscriptions.get(id);
-  const entries = Object.entries({ ...metadata, ...given }).filter(
-    ([name, value]) => value !== "" || !(name in given),
+/** `name=` takes an entry away. */
+function emptyRemoved(metadata: Readonly<Record<string, string>>): Record<string, string | null> {
+  return Object.fromEntries(
+    Object.entries(metadata).map(([name, value]) => [name, value === "" ? null : value]),
   );
-  return entries.length > 0 ? Object.fromEntries(entries) : null;
 }

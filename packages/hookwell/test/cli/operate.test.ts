@@ -2,14 +2,14 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { createHookwell } from "hookwell";
-import { sqliteStore } from "hookwell/sqlite";
 import { type Receiver, startReceiver } from "hookwell/testing";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { Terminal } from "../../src/cli/command.ts";
 import { freshPostgres } from "../support/databases.ts";
+import { beside, work } from "./beside.ts";
 import { run } from "./in-process.ts";
 import { Cli, run as runProcess } from "./processes.ts";
+import { wrongLines } from "./wrong-lines.ts";
 
 const config = fileURLToPath(new URL("./fixtures/hookwell.config.ts", import.meta.url));
 const directory = mkdtempSync(join(tmpdir(), "hookwell-operate-"));
@@ -24,22 +24,6 @@ async function json(line: string, ...more: string[]) {
   const { code, stdout, stderr } = await run([...line.split(" "), ...more, "--json"], environment);
   expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
   return JSON.parse(stdout);
-}
-
-function instance(options: { readonly now?: () => Date } = {}) {
-  const hooks = createHookwell({
-    store: sqliteStore({ path, ...options }),
-    network: { allow: ["127.0.0.0/8"], http: true },
-    retry: [],
-    logger: { info() {}, warn() {}, error() {} },
-  });
-  return Object.assign(hooks, { [Symbol.asyncDispose]: () => hooks.close() });
-}
-
-/** Dispatches and sends what is due, as a worker beside the command line would. */
-async function work(): Promise<void> {
-  await using hooks = instance();
-  await hooks.drain({ deadlineMs: 10_000 });
 }
 
 describe("commands on a SQLite database", () => {
@@ -100,58 +84,15 @@ describe("commands on a SQLite database", () => {
     expect((await json("events --id piped")).items).toMatchObject([{ data: { from: "a pipe" } }]);
   });
 
-  test.each([
-    ["emit", /event type is missing/],
-    ["emit user.created --data 1", /--project is needed/],
-    ["emit user.created --project live", /no data/],
-    ["emit user.created --project live --data {", /--data is not JSON/],
-    ["emit user.created --project live --data-file nowhere.json", /nowhere\.json cannot be read/],
-    ["emit User --project live --data 1", /must be lower-case words/],
-    ["emit user.created --project live --data 1 --actor me", /--actor must be/],
-    ["emit user.created --project live --data 1 --revision -1", /--revision/],
-    ["emit user.created --project live --data 1 --at yesterday", /--at must be/],
-    ["emit user.created --project live --data 1 --subject \u0007", /--subject must not contain control/],
-    ["deliveries --status faild", /Did you mean failed\?/],
-    ["deliveries --since 1x", /--since must be/],
-    ["deliveries --since 1h --until 2h", /--since must be before --until/],
-    ["deliveries --limit 0", /--limit/],
-    ["deliveries --limit 5 --all", /not both/],
-    ["deliveries --cursor x", /--cursor/],
-    ["deliveries --status failed dlv_1", /--status is for the list/],
-    ["deliveries --project ", /--project is empty/],
-    ["deliveries --statsu failed", /no option --statsu\. Did you mean --status\?/],
-    ["events --outcome lost", /--outcome must be one of/],
-    ["retry", /id of a delivery is missing/],
-    ["cancel", /Say which/],
-    ["cancel dlv_1 --type a.b", /not both/],
-    ["cancel --dry-run", /Say which/],
-    ["cancel --type A", /--type must be lower-case/],
-    ["replay --type a.b", /--since is missing/],
-    ["replay --since 1h", /Say which/],
-    ["replay --since 1h --type a.b --status pending", /--status must be one of/],
-    ["replay --since 1h --type a.b --status missing --yes", /--status missing needs one subscription/],
-    ["replay --since 300d --type a.b --yes", /--since is before retention/],
-    ["replay lst", /Did you mean `hookwell replay list`/],
-    ["subscriptions create --project live", /--url is missing/],
-    ["subscriptions create --project live --url http://127.0.0.1/", /--url points at 127\.0\.0\.1/],
-    [
-      "subscriptions create --project live --url https://a.example/ --rate-limit fast",
-      /--rate-limit must be/,
-    ],
-    ["subscriptions craete", /Did you mean `create`/],
-    ["subscriptions update sub_1", /Nothing to change/],
-    ["subscriptions update sub_1 --type a.b --all-types", /not both/],
-    ["keys create --scope read", /--name is missing/],
-    ["keys create --name x --scope everything", /--scope must be/],
-    ["keys create --name x --scope read --expires 2020-01-01T00:00:00Z", /in the future/],
-    ["keys creat", /keys create/],
-    ["keys delete hwk_abc", /that `hookwell keys` lists|which `hookwell keys` lists/],
-  ])("%s: exit 2 with the reason, and nothing on standard output", async (line, reason) => {
-    const { code, stdout, stderr } = await hookwell(line);
-    expect({ code, stdout }).toEqual({ code: 2, stdout: "" });
-    expect(stderr).toMatch(reason);
-    expect(stderr).not.toMatch(/\n\s+at /);
-  });
+  test.each(wrongLines)(
+    "%s: exit 2 with the reason, and nothing on standard output",
+    async (line, reason) => {
+      const { code, stdout, stderr } = await hookwell(line);
+      expect({ code, stdout }).toEqual({ code: 2, stdout: "" });
+      expect(stderr).toMatch(reason);
+      expect(stderr).not.toMatch(/\n\s+at /);
+    },
+  );
 
   test.each([
     "events nothing_1",
@@ -166,7 +107,7 @@ describe("commands on a SQLite database", () => {
   });
 
   test("deliveries shows what failed and why, and what a receiver says cannot steer the terminal", async () => {
-    await work();
+    await work(path);
     const { items } = await json("deliveries --status failed --event u1");
     expect(items).toMatchObject([{ event_id: "u1", status: "failed", error_code: "http_500", attempts: 1 }]);
     const [{ id }] = items;
@@ -198,7 +139,7 @@ describe("commands on a SQLite database", () => {
       items: [{ id, status: "pending", attempts: 0 }],
       errors: [{ id: "dlv_nowhere", code: "not_found" }],
     });
-    await work();
+    await work(path);
     expect(await json(`deliveries ${id}`)).toMatchObject({ status: "delivered" });
     const sent = receiver.requests.filter(({ headers }) => headers["webhook-id"] === "u1");
     expect(sent[1]!.body).toEqual(sent[0]!.body);
@@ -213,7 +154,7 @@ describe("commands on a SQLite database", () => {
     const [{ id: subscription }] = (await json("subscriptions --url-host", `127.0.0.1:${receiver.port}`))
       .items;
     await hookwell(`subscriptions pause ${subscription}`);
-    await work();
+    await work(path);
     const line = "cancel --type user.cancelled --since 1h";
     expect(await json(`${line} --dry-run`)).toEqual({ count: 2 });
     const asked: string[] = [];
@@ -246,7 +187,7 @@ describe("commands on a SQLite database", () => {
     const [goesOn] = /rpl_[\w-]+/.exec(watched.stderr)!;
     expect((await hookwell(`replay stop ${goesOn}`)).code).toBe(0);
 
-    await using hooks = instance();
+    await using hooks = beside(path);
     const running = hooks.start();
     const drawn: string[] = [];
     const done = await hookwell(line, { ask: async () => "yes", redraw: (text) => void drawn.push(text) });
@@ -255,7 +196,7 @@ describe("commands on a SQLite database", () => {
     expect(done.stdout).toMatch(/^status +done$/m);
     expect((await json("replay list --status done")).items).toMatchObject([{ count: 2, queued: 2 }]);
     expect((await json("replay list")).items).toHaveLength(3);
-    await work();
+    await work(path);
     expect((await json("deliveries --type user.cancelled --status delivered")).items).toHaveLength(2);
   });
 
@@ -265,7 +206,7 @@ describe("commands on a SQLite database", () => {
       projectId: "paging",
       data: n,
     }));
-    await using hooks = instance();
+    await using hooks = beside(path);
     await hooks.emitManyUnknown(events.slice(0, 100), { tx: "own" });
     await hooks.emitManyUnknown(events.slice(100), { tx: "own" });
     const all = await json("events --project paging --all");
@@ -371,7 +312,7 @@ describe("commands on a SQLite database", () => {
 
   test("prune deletes what is old enough, in batches, and leaves the rest; --dry-run only says what that is", async () => {
     const monthsAgo = new Date(Date.now() - 100 * 86_400_000);
-    await using then = instance({ now: () => monthsAgo });
+    await using then = beside(path, { now: () => monthsAgo });
     const old = Array.from({ length: 25 }, (_, n) => ({ type: "long.ago", projectId: "old", data: n }));
     await then.emitManyUnknown(old, { tx: "own" });
     await then.drain({ deadlineMs: 10_000 });
