@@ -330,7 +330,8 @@ export interface OutboxStore
   listAttempts(deliveryId: string): Promise<AttemptRecord[]>;
   /**
    * A final row becomes pending in a new round with attempts 0; a pending one becomes due now.
-   * @throws NotFoundError; InvalidStateError when in flight (leased) or its subscription is deleted
+   * @throws NotFoundError; InvalidStateError when in flight (leased, also when it was cancelled meanwhile) or its
+   * subscription is deleted
    */
   retryDelivery(scope: Scope, id: string, visibility: Visibility, now: Now): Promise<DeliveryRecord>;
   /** pending -> cancelled, also while in flight (its outcome is then stale). @throws NotFoundError, InvalidStateError */

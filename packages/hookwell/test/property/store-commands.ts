@@ -1,4 +1,5 @@
 import fc from "fast-check";
+import type { ReplayedStatus } from "../../src/model/replay.ts";
 
 const lane = fc.nat(3);
 const event = fc.nat(7);
@@ -138,6 +139,31 @@ const command = fc.oneof(
   {
     weight: 4,
     arbitrary: fc.record({ do: fc.constant("unhold"), what: held, giveBack: fc.constantFrom(1, 100) }),
+  },
+  {
+    weight: 2,
+    arbitrary: fc.record({
+      do: fc.constant("replay"),
+      lane: fc.option(lane, { nil: undefined }),
+      statuses: fc.constantFrom<ReplayedStatus[]>(
+        ["failed"],
+        ["failed", "delivered", "cancelled"],
+        ["missing"],
+        ["failed", "missing"],
+      ),
+    }),
+  },
+  { weight: 3, arbitrary: fc.record({ do: fc.constant("advance"), pending: fc.constantFrom(1, 3, 100) }) },
+  { weight: 2, arbitrary: fc.record({ do: fc.constant("fill"), fails: fc.boolean() }) },
+  { weight: 1, arbitrary: fc.record({ do: fc.constant("stop"), replay: fc.nat(3) }) },
+  {
+    weight: 1,
+    arbitrary: fc.record({
+      do: fc.constant("cancelMany"),
+      lane: fc.option(lane, { nil: undefined }),
+      type: fc.constantFrom(undefined, "user.created"),
+      dryRun: fc.boolean(),
+    }),
   },
   {
     weight: 1,

@@ -24,6 +24,15 @@ const policies: Readonly<Record<"none" | "short" | "long", RetentionPolicy | nul
   long: { deliveredMs: 30 * day, failedMs: 90 * day, eventsMs: 30 * day, heldMs: 30 * day },
 };
 
+const replayLimits = {
+  look: 1_000,
+  most: 2,
+  pending: 100,
+  waitMs: 50,
+  missingMs: 30 * day,
+  keepMs: 30 * day,
+};
+
 const lanePolicies: Readonly<Record<"none" | "breaker" | "full", LanePolicy>> = {
   none: {},
   breaker: { breaker: { failures: 2, probeMs: 1_000, probeMaxMs: 3_000 } },
@@ -43,6 +52,7 @@ export class StoreSystem {
   /** Rows as they were claimed, in order: commands name a claim by its place, as tokens differ. */
   readonly #claims: Delivery[] = [];
   readonly #rows: string[] = [];
+  #replays = 0;
   #cursor = "";
   #staleBefore = 0;
 
@@ -85,6 +95,7 @@ export class StoreSystem {
       rows,
       details,
       events: await this.#store.listEvents({}, page),
+      replays: await this.#store.replays.list({}, page),
       subscriptions: await this.#store.listSubscriptions({}, page),
       deleted: await this.#store.listSubscriptions({ status: "deleted" }, page),
       active: await this.#store.listActiveSubscriptions("live"),
@@ -142,6 +153,16 @@ export class StoreSystem {
         );
       case "unhold":
         return this.#release(command);
+      case "replay":
+        return this.#replay(command);
+      case "advance":
+        return this.#store.replays.advance({ ...replayLimits, pending: command.pending }, null);
+      case "fill":
+        return this.#fill(command);
+      case "stop":
+        return this.#store.replays.stop(own, `rpl_${command.replay}`, {}, null);
+      case "cancelMany":
+        return this.#cancelMany(command);
       case "maintain": {
         const result = await this.#store.maintain(policies[command.policy], 1_000, null);
         return { ...result, failed: sorted(result.failed) };
@@ -152,6 +173,64 @@ export class StoreSystem {
         return this.#restart();
       case "step":
         return undefined;
+    }
+  }
+
+  async #replay({ lane: number, statuses }: Call<"replay">): Promise<unknown> {
+    // What is missing can only be told of one subscription.
+    const of = number ?? (statuses.includes("missing") ? 0 : undefined);
+    const work = {
+      selection: of === undefined ? {} : { subscriptionId: lane(of) },
+      statuses,
+      since: new Date(0),
+      until: this.#now(),
+    };
+    const { count } = await this.#store.replays.count(work, undefined, replayLimits, null);
+    return this.#store.replays.create(own, { ...work, id: `rpl_${this.#replays++}`, count });
+  }
+
+  async #fill({ fails }: Call<"fill">): Promise<unknown> {
+    const taken = await this.#store.replays.takeMissing(routes, 100, null);
+    const [first] = taken;
+    if (fails)
+      return (
+        first && this.#store.replays.failMissing(first, "it broke", first.tries > 1 ? null : 1_000, null)
+      );
+    const fills = taken.map(({ replayId, projectId, eventId, event, match }) => ({
+      replayId,
+      projectId,
+      eventId,
+      ...(event &&
+        match && {
+          delivery: {
+            id: deliveryId(eventId, match.subscriptionId),
+            subscriptionId: match.subscriptionId,
+            endpointId: match.endpointId,
+            ...(match.ordered && { ordered: true as const }),
+            ...(!event.fannedOut && {
+              body: { variant: "late", bytes: Buffer.from(`{"late":"${eventId}"}`) },
+            }),
+          },
+        }),
+    }));
+    const made = await this.#store.replays.fillMissing(fills, null);
+    for (const { delivery } of fills)
+      if (delivery && !this.#rows.includes(delivery.id) && (await this.#store.get(delivery.id)))
+        this.#rows.push(delivery.id);
+    return { taken, made };
+  }
+
+  async #cancelMany({ lane: number, type, dryRun }: Call<"cancelMany">): Promise<number> {
+    const selection = {
+      ...(number !== undefined && { subscriptionId: lane(number) }),
+      ...(type && { type }),
+    };
+    let count = 0;
+    for (let after: Awaited<ReturnType<OutboxStore["replays"]["cancelWindow"]>>["next"]; ; ) {
+      const window = await this.#store.replays.cancelWindow(selection, {}, after, { look: 3, dryRun }, null);
+      count += window.count;
+      after = window.next;
+      if (!after) return count;
     }
   }
 

@@ -5,7 +5,6 @@ import { isWithin } from "./lists.ts";
 import { settleOrder } from "./ordering.ts";
 import { isSelected } from "./replays.ts";
 import { compareText, type DeliveryRow, type MemoryState } from "./state.ts";
-import { defined } from "./view.ts";
 
 /** Cancels what it selects among the next `look` pending rows, in the order of lane, place in the lane, id. */
 export function cancelWindow(
@@ -23,9 +22,7 @@ export function cancelWindow(
   const hits = seen.filter((row) => isWithin(row.createdAt, period) && isSelected(state, row, selection));
   if (!dryRun) {
     for (const row of hits)
-      state.putDelivery(
-        defined({ ...row, status: "cancelled", reason: "by_hand", lease: undefined, updatedAt: now }),
-      );
+      state.putDelivery({ ...row, status: "cancelled", reason: "by_hand", updatedAt: now });
     for (const row of hits) settleOrder(state, row, now);
   }
   const last = seen.length === look ? seen.at(-1)! : undefined;

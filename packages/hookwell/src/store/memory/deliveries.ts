@@ -100,7 +100,7 @@ export function reopened(state: MemoryState, row: DeliveryRow, now: number, repl
   });
 }
 
-/** A send in flight goes on, and its outcome is stale. */
+/** A send in flight goes on, and its outcome is stale. The lease stays: until it ends nobody sends the row again. */
 export function cancelDelivery(
   state: MemoryState,
   id: string,
@@ -110,11 +110,7 @@ export function cancelDelivery(
   const row = visibleDelivery(state, id, visibility);
   if (!canMove(deliveryTransitions, row.status, "cancelled"))
     throw new InvalidStateError("delivery", id, row.status, "cancel");
-  return put(
-    state,
-    { ...row, status: "cancelled", reason: "by_hand", lease: undefined, updatedAt: now },
-    now,
-  );
+  return put(state, { ...row, status: "cancelled", reason: "by_hand", updatedAt: now }, now);
 }
 
 function put(state: MemoryState, row: DeliveryRow, now: number): DeliveryRecord {

@@ -172,7 +172,7 @@ function step(state: MemoryState, row: ReplayRow, limits: ReplayLimits, now: num
   if (position.phase === "deliveries") {
     const { hits, last } = cut(deliveryWindow(state, record, position, limits.look), most, deliveryPlace);
     // Decided for all of them before any of them changes.
-    const queued = hits.filter((hit) => !isSuperseded(state, hit));
+    const queued = hits.filter((hit) => !isSuperseded(state, hit) && !(hit.lease && hit.lease.until > now));
     const rows = queued.map((hit) => reopened(state, hit, now, record.id));
     for (const next of rows) state.putDelivery(next);
     for (const next of rows) settleOrder(state, next, now);

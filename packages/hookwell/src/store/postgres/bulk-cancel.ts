@@ -17,8 +17,7 @@ export const cancelAllText = textsFor(
   WHERE ${oneOf("d.id", "SELECT w.id FROM jsonb_array_elements_text($2::text::jsonb) AS w(id)")} AND d.status = 'pending'
   ORDER BY d.id FOR UPDATE OF d SKIP LOCKED
 )
-UPDATE ${s}.delivery d
-SET status = 'cancelled', reason = 'by_hand', lease_token = NULL, lease_until = NULL, updated_at = t.now
+UPDATE ${s}.delivery d SET status = 'cancelled', reason = 'by_hand', updated_at = t.now
 FROM t WHERE ${oneOf("d.id", "SELECT locked.id FROM locked")}
 RETURNING d.id`,
 );

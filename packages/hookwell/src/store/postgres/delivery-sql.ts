@@ -90,9 +90,9 @@ FOR UPDATE OF d`,
 )
 ${wakeLanesSql(s, "SELECT done.subscription_id FROM done", now)}`,
 
+    // The lease stays: until it ends nobody sends the row again.
     cancel: `WITH ${target}
-UPDATE ${s}.delivery d
-SET status = 'cancelled', reason = 'by_hand', lease_token = NULL, lease_until = NULL, updated_at = t.now
+UPDATE ${s}.delivery d SET status = 'cancelled', reason = 'by_hand', updated_at = t.now
 FROM t WHERE d.id = t.id`,
 
     get: `WITH ${target}

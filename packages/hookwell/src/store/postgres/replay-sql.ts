@@ -76,7 +76,7 @@ FROM t WHERE r.id = t.id`,
 )
 SELECT EXISTS (SELECT 1 FROM ${s}.replay r WHERE r.status = 'running')::int AS running,
   EXISTS (SELECT 1 FROM ${s}.replay r WHERE r.status = 'running' AND r.next_at <= ${now})::int AS due,
-  EXISTS (SELECT 1 FROM ${s}.replay_tally)::int AS tallies,
+  ((SELECT k.id FROM ${s}.replay_tally k ORDER BY k.id LIMIT 1) IS NOT NULL)::int AS tallies,
   EXISTS (SELECT 1 FROM ${s}.replay r
     WHERE r.finished_at IS NOT NULL AND r.finished_at <= ${now} - (SELECT kept FROM t))::int AS old`,
 
@@ -132,6 +132,7 @@ WHERE r.id = (SELECT own.id FROM own)`,
 ), locked AS MATERIALIZED (
   SELECT d.id, d.subscription_id, d.order_key, d.order_at FROM ${s}.delivery d
   WHERE ${oneOf("d.id", "SELECT wanted.id FROM wanted")} AND d.status <> 'pending'
+    AND (d.lease_until IS NULL OR d.lease_until <= ${now})
   ORDER BY d.id FOR UPDATE OF d
 ), kept AS MATERIALIZED (
   SELECT locked.id FROM locked

@@ -109,9 +109,9 @@ UPDATE hookwell_delivery SET status = 'pending', reason = NULL, attempts = 0, ro
   due_at = CASE WHEN order_key IS NULL THEN due_at ELSE 9000000000000000 END,
   delivered_at = NULL, last_started_at = NULL, last_duration_ms = NULL, last_status_code = NULL
 WHERE id = ?`;
+// The lease stays: until it ends nobody sends the row again.
 export const cancelText = `
-UPDATE hookwell_delivery SET status = 'cancelled', reason = 'by_hand', lease_token = NULL, lease_until = NULL,
-  updated_at = CAST(? AS INTEGER)
+UPDATE hookwell_delivery SET status = 'cancelled', reason = 'by_hand', updated_at = CAST(? AS INTEGER)
 WHERE id = ?`;
 const recordText = `SELECT ${recordColumns} FROM hookwell_delivery d ${recordJoins} WHERE d.id = ?`;
 

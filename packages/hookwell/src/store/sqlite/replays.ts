@@ -238,7 +238,7 @@ function move(
 
 const rowText = `
 SELECT subscription_id, order_key, order_at FROM hookwell_delivery INDEXED BY hookwell_delivery_id
-WHERE id = ? AND status <> 'pending'`;
+WHERE id = ? AND status <> 'pending' AND (lease_until IS NULL OR lease_until <= ?)`;
 const requeueText = `
 UPDATE hookwell_delivery INDEXED BY hookwell_delivery_id
 SET status = 'pending', reason = NULL, attempts = 0, round = round + 1, replay_id = ?, next_attempt_at = ?,
@@ -251,7 +251,7 @@ WHERE id = ?`;
 function requeue(connection: Connection, hits: readonly Step[], replayId: string, now: number): number {
   // Decided for all of them before any of them changes.
   const rows = hits.flatMap(({ id }) => {
-    const [row] = connection.all(rowText, [id]);
+    const [row] = connection.all(rowText, [id, now]);
     if (!row) return [];
     const lane = text(row.subscription_id);
     const late = isSuperseded(lane, optionalText(row.order_key), optionalInteger(row.order_at));

@@ -2,7 +2,7 @@ import { deliveryId } from "../../model/ids.ts";
 import { equal, like, refused, same } from "./checks.ts";
 import { advanceAll, countAll, ended, limits, makeReplay, newReplay, replayNow } from "./replays.ts";
 import type { Rule } from "./rule.ts";
-import { minute, own, type StoreWorld, second, start } from "./store-world.ts";
+import { leaseMs, minute, own, type StoreWorld, second, start } from "./store-world.ts";
 
 /** Deliveries that are sent again as a durable job. */
 export function replayRules(rule: Rule): void {
@@ -184,6 +184,35 @@ export function replayRules(rule: Rule): void {
       equal(row!.id, resent);
       await t.store.record([t.delivered(row!)], null);
       like(await replayNow(t), { queued: 1, delivered: 0 });
+    },
+  );
+
+  rule(
+    "field-faults J2: what was cancelled while it was being sent is sent again only when that must be over",
+    async (t) => {
+      await t.subscribe("sub_a");
+      const [byHand, byReplay] = [...(await t.publish("evt_1")), ...(await t.publish("evt_2"))];
+      const sending = await t.claim();
+      for (const { id } of sending) await t.store.cancelDelivery(own, id, {}, null);
+      await refused("invalid_state", () => t.store.retryDelivery(own, byHand!, {}, null));
+      t.step(1);
+      await makeReplay(t, { statuses: ["cancelled"] });
+      equal(await advanceAll(t), 0);
+      like(await replayNow(t), { status: "done", skipped: 2 });
+      same(
+        (
+          await t.store.record(
+            sending.map((row) => t.delivered(row)),
+            null,
+          )
+        ).recorded,
+        [],
+      );
+      t.step(leaseMs);
+      await t.store.retryDelivery(own, byHand!, {}, null);
+      await makeReplay(t, { id: "rpl_2", statuses: ["cancelled"] });
+      equal(await advanceAll(t), 1);
+      same(await t.claimIds(), [byHand, byReplay]);
     },
   );
 
