@@ -257,3 +257,105 @@ test("upkeep and the numbers for alerts read batches, not the tables", async () 
   expect(remaining.result.pending).toBe(1_000);
   expect(rowsRead(remaining.statements)).toBeLessThan(2_000);
 });
+
+const walk = { look: 1_000, most: 200, pending: 10_000, waitMs: 0, missingMs: null, keepMs: 90 * day };
+const ever = { since: new Date(0), until: new Date(2_000_000) };
+
+test("a step of a replay looks at its window and changes its rows, whatever the selection", async () => {
+  const selections = [
+    [{ type: "user.created" }, ["failed"]],
+    [{ type: "user.created" }, ["failed", "delivered"]],
+    [{ subscriptionId: "sub_r000001" }, ["delivered"]],
+    [{ urlHost: "x.test", subject: "user:7" }, ["cancelled"]],
+  ] as const;
+  for (const [n, [selection, statuses]] of selections.entries()) {
+    const work = { selection, statuses: [...statuses], ...ever };
+    await large.store.replays.create({ kind: "own" }, { id: `rpl_${n}`, count: 0, ...work });
+    const counted = await measure(() => large.store.replays.count(work, undefined, walk, null));
+    expect(rowsRead(counted.statements, "delivery"), JSON.stringify(work)).toBeLessThanOrEqual(walk.look);
+    const step = await measure(() => large.store.replays.advance(walk, null));
+    const { queued } = step.result;
+    expect(queued).toBeLessThanOrEqual(walk.most);
+    expect(queued > 0).toBe(n < 2);
+    // The window once, and each row that is queued: to lock its lane, itself and its order, to keep, to change.
+    expect(rowsRead(step.statements, "delivery"), JSON.stringify(work)).toBeLessThanOrEqual(
+      walk.look + 5 * queued,
+    );
+    expect(rowsRead(step.statements, "event")).toBeLessThanOrEqual(walk.look);
+    await large.store.replays.stop({ kind: "own" }, `rpl_${n}`, {}, null);
+  }
+});
+
+test("a claim of what a replay queued reads what it takes; so does counting what became of it", async () => {
+  // The lanes of the finished rows have no subscription, and nothing live.
+  const rooms = new Map(Array.from({ length: 50 }, (_, i) => [`sub_f${i}`, 100]));
+  const { result, statements } = await measure(() =>
+    large.store.claim({ now: null, limit: 100, leaseMs, rooms, room: 0 }),
+  );
+  expect(result.deliveries).toHaveLength(100);
+  expect(rowsRead(statements, "delivery")).toBeLessThan(450);
+  await large.store.record(
+    result.deliveries.map(({ id, leaseToken }) => ({
+      id,
+      leaseToken: leaseToken!,
+      kind: "delivered" as const,
+      exchange: { startedAt: new Date(), durationMs: 1, statusCode: 200 },
+    })),
+    null,
+  );
+  const seen = await measure(() => large.store.replays.get("rpl_0", {}));
+  const delivered = seen.result!.delivered;
+  expect(seen.result).toMatchObject({ queued: 200, failed: 0 });
+  expect(delivered).toBeGreaterThan(10);
+  expect(rowsRead(seen.statements)).toBeLessThan(110);
+  // One replay is counted at a time: the other one's rows were claimed too.
+  for (let turn = 0; turn < 2; turn++) await measure(() => large.store.replays.advance(walk, null));
+  const folded = await measure(() => large.store.replays.get("rpl_0", {}));
+  expect(folded.result).toMatchObject({ delivered });
+  expect(rowsRead(folded.statements)).toBeLessThan(5);
+  const listed = await measure(() => large.store.listDeliveries({ replayId: "rpl_0" }, { limit: 50 }));
+  expect(rowsRead(listed.statements, "delivery")).toBeLessThan(60);
+});
+
+test("a look for what is missing reads its window of events and probes the deliveries", async () => {
+  const work = { selection: { subscriptionId: "sub_w000007" }, statuses: ["missing" as const], ...ever };
+  await large.store.replays.create({ kind: "own" }, { id: "rpl_m", count: 0, ...work });
+  const counted = await measure(() => large.store.replays.count(work, undefined, walk, null));
+  expect(counted.result.count).toBe(0);
+  expect(rowsRead(counted.statements)).toBeLessThan(2 * walk.look + 20);
+  const step = await measure(() => large.store.replays.advance(walk, null));
+  expect(step.result).toMatchObject({ again: true });
+  expect(rowsRead(step.statements)).toBeLessThan(2 * walk.look + 30);
+  const taken = await measure(() => large.store.replays.takeMissing(["user.created", "*"], 100, null));
+  expect(rowsRead(taken.statements)).toBeLessThan(20);
+  const delivery = { id: "dlv_m", subscriptionId: "sub_w000007", endpointId: "end_1" };
+  const key = { replayId: "rpl_m", projectId: "live", eventId: "evt_00000007" };
+  const filled = await measure(() => large.store.replays.fillMissing([{ ...key, delivery }], null));
+  expect(rowsRead(filled.statements)).toBeLessThan(20);
+  await large.store.replays.stop({ kind: "own" }, "rpl_m", {}, null);
+});
+
+test("bulk cancel goes along the pending rows, a window at a time, and reads no finished one", async () => {
+  const { cancelWindow } = large.store.replays;
+  const call = (...given: Parameters<typeof cancelWindow>) => large.store.replays.cancelWindow(...given);
+  const dry = { look: 1_000, dryRun: true };
+  for (const selection of [
+    { subscriptionId: "sub_dead" },
+    { type: "user.created" },
+    { errorCode: "timeout" },
+  ]) {
+    const first = await measure(() => call(selection, {}, undefined, dry, null));
+    expect(rowsRead(first.statements, "delivery")).toBeLessThanOrEqual(1_000);
+    const second = await measure(() => call(selection, {}, first.result.next, dry, null));
+    expect(rowsRead(second.statements, "delivery")).toBeLessThanOrEqual(1_000);
+  }
+  const one = await measure(() => call({ eventId: "evt_00000500" }, {}, undefined, dry, null));
+  expect(rowsRead(one.statements, "delivery")).toBeLessThan(20);
+  const real = { look: 200, dryRun: false };
+  const { result, statements } = await measure(() =>
+    call({ subscriptionId: "sub_dead" }, {}, undefined, real, null),
+  );
+  expect(result.count).toBe(200);
+  // The window, the lock, the change.
+  expect(rowsRead(statements, "delivery")).toBeLessThanOrEqual(3 * 200);
+});

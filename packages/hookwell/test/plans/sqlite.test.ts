@@ -266,6 +266,67 @@ describe("SQLite plans on 320,000 deliveries, 120,000 events and 20,000 lanes", 
     hot.push(...texts);
   });
 
+  test("replays, what is missing, and bulk cancel are served by indexes", async () => {
+    const walk = { look: 100, most: 20, pending: 10_000, waitMs: 0, missingMs: day, keepMs: 0 };
+    const period = { since: new Date(0), until: new Date(largeNow + 1) };
+    await subscribe("real_c");
+    await publish("evt_real_c");
+    const { replays } = store;
+    const texts = await statementsOf(async () => {
+      for (const [n, [selection, statuses]] of (
+        [
+          [{ type: "user.created", tenantId: "t", ownerId: "o", urlHost: "h" }, ["failed", "delivered"]],
+          [{ projectId: "live", errorCode: "timeout" }, ["failed"]],
+          [{ type: "user.created" }, ["cancelled"]],
+          [{ subscriptionId: "real_c" }, ["delivered", "missing"]],
+          [{ subscriptionId: "real_c", subject: "user:7" }, ["missing"]],
+          [{ subscriptionId: "real_c", eventId: "evt_7" }, ["missing"]],
+          [{ eventId: "evt_7" }, ["delivered"]],
+          [{ subject: "user:7" }, ["delivered"]],
+          [{ replayId: "rpl_1" }, ["failed"]],
+        ] as const
+      ).entries()) {
+        const work = { selection, statuses: [...statuses], ...period };
+        await replays.count(work, undefined, walk, now);
+        await replays.create(own, { id: `rpl_${n}`, count: 0, ...work });
+        for (let step = 0; step < 3; step++) await replays.advance(walk, now);
+        await replays.get(`rpl_${n}`, {});
+      }
+      await replays.list({ projectId: "live", status: "running" }, { limit: 10 });
+      await store.listDeliveries({ replayId: "rpl_1" }, { limit: 10 });
+      await replays.takeMissing(["user.created", "*"], 10, now);
+      const key = { replayId: "rpl_3", projectId: "live", eventId: "evt_7" };
+      await replays.failMissing(key, "e", 5, now);
+      await replays.failMissing(key, "e", null, now);
+      const delivery = { id: "dlv_real_m", subscriptionId: "real_c", endpointId: "e" };
+      const notes = host.prepare(
+        "INSERT INTO hookwell_replay_missing VALUES ('rpl_3', 'evt_9', 'live', 'real_c', '*', 0, 0)",
+      );
+      notes.run();
+      await replays.fillMissing([{ ...key, eventId: "evt_9", delivery, patch: "{}" }], now);
+      for (const selection of [
+        { subscriptionId: "real_c" },
+        { type: "no.such" },
+        { eventId: "evt_7" },
+        { replayId: "r" },
+      ]) {
+        const { next } = await replays.cancelWindow(
+          selection,
+          {},
+          undefined,
+          { look: 50, dryRun: false },
+          now,
+        );
+        await replays.cancelWindow(selection, period, next, { look: 50, dryRun: true }, now);
+      }
+      await replays.stop(own, "rpl_4", {}, now).catch(() => {});
+      await replays.advance({ ...walk, keepMs: -1 }, now);
+    });
+    expect(texts.length).toBeGreaterThan(30);
+    expectIndexed(texts);
+    hot.push(...texts);
+  });
+
   test("a claim looks at ready lanes and their first rows only", async () => {
     const connection = new CountingConnection(file.path);
     await connection.connect();

@@ -67,15 +67,8 @@ function readWindow(
     index = "hookwell_delivery_pair";
     served.push(condition("d.event_id = ?", eventId));
   } else if (subscriptionId !== undefined) served.push(condition("d.subscription_id = ?", subscriptionId));
-  if (after)
-    served.push(
-      condition(
-        "(d.subscription_id, d.due_at, d.id) > (?, ?, ?)",
-        after.subscriptionId,
-        after.dueAt,
-        after.id,
-      ),
-    );
+  const { subscriptionId: lane, dueAt, id } = after ?? { subscriptionId: "", dueAt: 0, id: "" };
+  served.push(condition("(d.subscription_id, d.due_at, d.id) > (?, ?, ?)", lane, dueAt, id));
   const wanted = [...periodFilters(period), ...selectionFilters(selection)];
   return connection.all(
     `SELECT d.id, d.subscription_id, d.due_at, d.order_key, ${allOf(wanted)} AS hit

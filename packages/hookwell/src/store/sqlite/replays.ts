@@ -120,7 +120,8 @@ function* endProgram(
 }
 
 export const anyReplayText = `
-SELECT EXISTS (SELECT 1 FROM hookwell_replay INDEXED BY hookwell_replay_running WHERE status = 'running') AS running,
+SELECT EXISTS (SELECT 1 FROM hookwell_replay INDEXED BY hookwell_replay_running
+    WHERE status = 'running' AND next_at >= 0) AS running,
   EXISTS (SELECT 1 FROM hookwell_replay INDEXED BY hookwell_replay_running
     WHERE status = 'running' AND next_at <= ?) AS due,
   EXISTS (SELECT 1 FROM hookwell_replay INDEXED BY hookwell_replay_ended
