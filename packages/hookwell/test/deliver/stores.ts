@@ -74,13 +74,16 @@ export function tracked<T extends object>(
     value.then(done, done);
     return value;
   };
-  const it = new Proxy(target, {
+  const handler: ProxyHandler<object> = {
     get(object, name) {
       const member: unknown = Reflect.get(object, name, object);
+      // A part of a store has calls of its own.
+      if (name === "replays") return new Proxy(member as object, handler);
       if (typeof member !== "function") return member;
       return (...given: unknown[]) => wrap(Reflect.apply(member, object, given));
     },
-  });
+  };
+  const it = new Proxy(target, handler) as T;
   const settle = async (): Promise<void> => {
     for (let quiet = 0; quiet < 3; ) {
       await turns(4);
