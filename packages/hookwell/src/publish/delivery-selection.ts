@@ -46,7 +46,11 @@ export function checkSelection(selection: DeliverySelection, pointer: string, ha
  * A selection bound to what its asker may see.
  * @throws ValidationError when it names another project, tenant or owner
  */
-export function seenSelection(selection: DeliverySelection, visibility: Visibility): DeliverySelection {
+export function seenSelection(
+  selection: DeliverySelection,
+  visibility: Visibility,
+  pointer: string,
+): DeliverySelection {
   const seen: { -readonly [Part in keyof DeliverySelection]: DeliverySelection[Part] } = {};
   for (const [part] of names) if (selection[part] !== undefined) seen[part] = selection[part];
   if (seen.urlHost !== undefined) seen.urlHost = seen.urlHost.toLowerCase();
@@ -55,7 +59,7 @@ export function seenSelection(selection: DeliverySelection, visibility: Visibili
     if (own === undefined) continue;
     if (seen[part] !== undefined && seen[part] !== own)
       throw new ValidationError([
-        { pointer: `/filter/${parts[part]}`, message: "must be absent or the one that you may see" },
+        { pointer: `${pointer}/${parts[part]}`, message: "must be absent or the one that you may see" },
       ]);
     seen[part] = own;
   }

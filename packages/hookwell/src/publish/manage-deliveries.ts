@@ -60,7 +60,7 @@ export function manageDeliveries<Tx>(parts: {
       for (const [field, time] of Object.entries({ since, until }))
         if (time !== undefined && !(time instanceof Date && !Number.isNaN(time.getTime())))
           throw new ValidationError([{ pointer: `/${field}`, message: "must be a time" }]);
-      const selection = seenSelection(given, visibility);
+      const selection = seenSelection(given, visibility, "");
       const period = { ...(since && { since }), ...(until && { until }) };
       let soFar = 0;
       const told = (more: number): void => {

@@ -33,7 +33,7 @@ export function manageReplays<Tx>(parts: {
     const at = clock();
     checkInput(input, retention, at);
     const given = input.filter ?? { subscriptionId: input.subscriptionId! };
-    const selection = await forSubscription(seenSelection(given, visibility), visibility);
+    const selection = await forSubscription(seenSelection(given, visibility, "/filter"), visibility);
     const until = input.until && input.until < at ? input.until : at;
     return { selection, statuses: [...new Set(input.status)], since: input.since, until };
   }
