@@ -1,3 +1,4 @@
+import type { Row } from "../../adapters/seam.ts";
 import { ValidationError } from "../../model/errors.ts";
 import { systemRandom } from "../../model/ids.ts";
 import type { ClaimRequest } from "../contract.ts";
@@ -38,8 +39,14 @@ export async function claimRows(db: Database, request: ClaimRequest): Promise<Cl
     String(leaseMs),
     token,
   ];
-  let rows = await db.hot({ text: texts.take, params });
-  const holds = rows.map((row) => optionalText(row, "holds")).find((value) => value !== undefined);
+  const way = db.shortWays.claim;
+  let rows = await db.hot({ text: way.tries() ? texts.takeUnguarded : texts.take, params });
+  let holds = holdsOf(rows);
+  if (holds === "limits") {
+    way.close();
+    rows = await db.hot({ text: texts.take, params });
+    holds = holdsOf(rows);
+  }
   if (holds === "all") return { rows: [], cursor, empty: [], passed: [], now: 0 };
   if (holds !== undefined) rows = await db.hot({ text: texts.takeUnheld, params });
   const taken = rows.filter((row) => optionalText(row, "id") !== undefined);
@@ -57,6 +64,11 @@ export async function claimRows(db: Database, request: ClaimRequest): Promise<Cl
     passed: holds === undefined ? [] : [...lanesOf(empty, false), ...lanesOf(gave, true)],
     now: rows.length > 0 ? integer(rows[0]!, "now") : 0,
   };
+}
+
+/** Why a statement took nothing. */
+function holdsOf(rows: readonly Row[]): string | undefined {
+  return rows.map((row) => optionalText(row, "holds")).find((value) => value !== undefined);
 }
 
 function lanesOf(ids: Iterable<string>, gave: boolean): Claimed["passed"] {

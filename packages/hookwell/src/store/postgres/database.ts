@@ -6,6 +6,7 @@ import { systemRandom } from "../../model/ids.ts";
 import type { Now, Scope } from "../contract.ts";
 import { isConflict, isMissingSchema, missingSchema, storageFailure } from "./failures.ts";
 import type { PgClient, PgPool } from "./options.ts";
+import { ShortWay } from "./short-way.ts";
 import { Slots } from "./slots.ts";
 
 /** Runs one statement. */
@@ -23,6 +24,7 @@ export class Database {
   readonly #prepares: boolean;
   /** Name of the schema, quoted for SQL. */
   readonly schema: string;
+  readonly shortWays = { claim: new ShortWay(), record: new ShortWay() };
   /** Rows of counts that only this store writes. */
   readonly slots = new Slots(Buffer.from(systemRandom(6)).toString("hex"));
 

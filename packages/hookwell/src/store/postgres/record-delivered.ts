@@ -44,10 +44,6 @@ SELECT NULL, NULL, NULL, NULL WHERE EXISTS (SELECT 1 FROM unwell)
 ORDER BY ord`,
 );
 
-/** Where a lane was found that is not well, so many batches take the other way at once. */
-const batchesAfter = 16;
-const waits = new WeakMap<Database, number>();
-
 /** Undefined = nothing was written: the batch is for the statement that knows all kinds of outcomes and lanes. */
 export async function recordDelivered(
   db: Database,
@@ -55,11 +51,6 @@ export async function recordDelivered(
   now: string | null,
   slot: string,
 ): Promise<readonly Row[] | undefined> {
-  const wait = waits.get(db) ?? 0;
-  if (wait > 0) {
-    waits.set(db, wait - 1);
-    return undefined;
-  }
   const given: unknown[] = [];
   for (const [ord, outcome] of batch.entries()) {
     if (outcome.kind !== "delivered") return undefined;
@@ -76,11 +67,13 @@ export async function recordDelivered(
       status_code: statusCode,
     });
   }
+  const way = db.shortWays.record;
+  if (!way.tries()) return undefined;
   const rows = await db.hot({
     text: texts(db.schema)(roundedCount(given.length)),
     params: [now, JSON.stringify(given), slot],
   });
   if (rows.at(-1)?.id !== null) return rows;
-  waits.set(db, batchesAfter);
+  way.close();
   return undefined;
 }
