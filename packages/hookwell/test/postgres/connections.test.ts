@@ -2,6 +2,7 @@ import pg from "pg";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { StorageError } from "../../src/model/errors.ts";
 import type { PgPool } from "../../src/store/postgres/index.ts";
+import { idleStatementsPerSecond, StatementCount } from "../deliver/idle.ts";
 import { dispatchAll, emitted, eventInput, own, subscriptionInput, TestDatabase } from "./database.ts";
 
 let database: TestDatabase;
@@ -93,6 +94,25 @@ test("a statement is sent without session state, so that a pooler in transaction
     expect(text).not.toMatch(/pg_(try_)?advisory_(un)?lock\b|TEMP(ORARY)? TABLE/i);
     expect(text).not.toContain("?");
   }
+});
+
+test("a process that dispatches and delivers asks less than five questions a second while nothing happens", async () => {
+  const pool = database.pool();
+  const count = new StatementCount();
+  const counting: PgPool = {
+    query: (statement, values) => count.of(String(statement), pool.query(statement as string, values)),
+    async connect() {
+      const client = await pool.connect();
+      return {
+        query: (text, values) => count.of(text, client.query(text, values)),
+        release: (error) => client.release(error),
+      };
+    },
+  };
+  const store = await database.store({ pool: counting });
+  const perSecond = await idleStatementsPerSecond(store, count);
+  expect(perSecond).toBeGreaterThan(1);
+  expect(perSecond).toBeLessThan(5);
 });
 
 test("asked for, the statements of the hot paths are prepared, each text under one name; nothing else is", async () => {

@@ -4,7 +4,9 @@ import { afterEach, beforeEach, expect, test } from "vitest";
 import { StorageError } from "../../src/model/errors.ts";
 import { systemTimers } from "../../src/model/timers.ts";
 import { createHookwell } from "../../src/publish/create-hookwell.ts";
+import { openNodeSqlite } from "../../src/store/sqlite/driver.ts";
 import { type SqliteOutbox, sqliteStore } from "../../src/store/sqlite/index.ts";
+import { idleStatementsPerSecond, StatementCount } from "../deliver/idle.ts";
 import { freshSqlite } from "../support/databases.ts";
 import { deliverDue, dispatchNew, event, hostScope, own, subscription } from "./support.ts";
 
@@ -116,4 +118,35 @@ test("a lock held beyond patience is a StorageError, and the same write succeeds
   host.close();
   expect(await hasty.capture(own, [event("evt_1")])).toEqual([{ id: "evt_1", duplicate: false }]);
   await hasty.close();
+});
+
+test("a process that dispatches and delivers runs less than five statements a second while nothing happens", async () => {
+  const count = new StatementCount();
+  const counting = sqliteStore({
+    path: file.path,
+    open: (path, options) => {
+      const handle = openNodeSqlite(path, options);
+      return {
+        exec: (sql) => handle.exec(sql),
+        prepare(sql) {
+          const statement = handle.prepare(sql);
+          // The counter of commits in shared memory is no statement on the database, and runs on the real clock.
+          const note = (): unknown => sql.includes("data_version") || count.texts.push(sql);
+          return {
+            all(...params) {
+              note();
+              return statement.all(...params);
+            },
+            run: (...params) => statement.run(...params),
+          };
+        },
+        close: () => handle.close(),
+      };
+    },
+  });
+  await counting.open({ withKeys: true });
+  const perSecond = await idleStatementsPerSecond(counting, count);
+  await counting.close();
+  expect(perSecond).toBeGreaterThan(1);
+  expect(perSecond).toBeLessThan(5);
 });

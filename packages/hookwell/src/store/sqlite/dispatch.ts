@@ -15,6 +15,12 @@ import { countMinute } from "./minute-counts.ts";
 import { settleOrder } from "./ordering.ts";
 import { integer, optionalInteger, optionalText, statement, text } from "./rows.ts";
 
+/** Those of the routes (JSON) where something waits: of a large catalogue all but a few, and mostly all, have nothing. */
+export const waitingRoutesText = `
+SELECT j.value AS route FROM json_each(?) j WHERE EXISTS (
+  SELECT 1 FROM hookwell_event e INDEXED BY hookwell_event_new
+  WHERE e.state = 'new' AND e.route = j.value AND e.due_at <= CAST(? AS INTEGER))`;
+
 // Two looks a route, each served by (route, due_at, seq) where state = 'new'. An event never tried has due_at 0,
 // so that a clock set back hides none, and those come in capture order whatever the backlog.
 const fromNew = `SELECT ${eventColumns}, e.due_at FROM hookwell_event e INDEXED BY hookwell_event_new
@@ -28,9 +34,10 @@ export function takeNew(
   limit: number,
   now: number,
 ): EventRecord[] {
-  const rows = [...new Set(routes)].flatMap((route) => [
-    ...connection.all(takeUntriedText, [route, limit]),
-    ...connection.all(takeRetriedText, [route, now, limit]),
+  const waiting = connection.all(waitingRoutesText, [JSON.stringify([...new Set(routes)]), now]);
+  const rows = waiting.flatMap(({ route }) => [
+    ...connection.all(takeUntriedText, [text(route), limit]),
+    ...connection.all(takeRetriedText, [text(route), now, limit]),
   ]);
   const dueAt = (row: Row): number => integer(row.due_at) || integer(row.captured_at);
   const bySeq = (a: Row, b: Row): number => integer(a.seq) - integer(b.seq);
