@@ -70,11 +70,14 @@ export class Connection {
     try {
       this.#database = this.openHandle(this.path, { readonly: false });
       this.#database.exec("PRAGMA busy_timeout = 0");
-      // Both change only this connection, but for WAL, which is a property of the file: readers and the writer
+      // All of them change only this connection, but for WAL, which is a property of the file: readers and the writer
       // do not stop each other there.
       this.#database.exec("PRAGMA synchronous = FULL");
       await this.#patiently(() => this.#useWal());
       this.#database.exec("PRAGMA foreign_keys = OFF");
+      // Ids of deliveries are hashes, so their index is touched everywhere: its pages are to be at hand, and copied
+      // back from the log seldom.
+      this.#database.exec("PRAGMA cache_size = -16000; PRAGMA wal_autocheckpoint = 4000");
     } catch (error) {
       this.close();
       throw storageError(error, this.path);

@@ -25,7 +25,7 @@ const free = "lease_token = NULL, lease_until = NULL, updated_at = ?";
 const deliveredText = `
 UPDATE hookwell_delivery SET status = 'delivered', ${free}, delivered_at = ?, last_started_at = ?,
   last_duration_ms = ?, last_status_code = ?
-${claimed} ${answer}`;
+${claimed} RETURNING project_id, subscription_id, 'delivered' AS status, attempts, order_key`;
 
 const releasedText = `
 UPDATE hookwell_delivery SET ${free}, attempts = attempts - 1, due_at = next_attempt_at + ${behindReplayed}
