@@ -1,7 +1,7 @@
 import { ConfigurationError } from "../model/errors.ts";
 import { readSettings } from "../model/settings.ts";
 import type { OutboxStore } from "../store/contract.ts";
-import { type Migrations, schemaProblem } from "../store/migrations.ts";
+import { type GrantPurpose, grantPurposes, type Migrations, schemaProblem } from "../store/migrations.ts";
 import { readFlags } from "./arguments.ts";
 import { type Command, exitCode, exitCodesHelp, type Terminal, UsageError } from "./command.ts";
 import { loadConfig } from "./load-config.ts";
@@ -15,6 +15,11 @@ const help = `hookwell migrate: bring Hookwell's tables up to date
   hookwell migrate --grant <role>   print the SQL that lets a role use the tables (PostgreSQL)
 
 Options
+  --for <purpose>   with --grant, what the role is for, and no more:
+                      app       emit, manage, dispatch and deliver; the default
+                      capture   emit only: an application whose deliveries run elsewhere
+                      worker    dispatch and deliver only: hookwell worker
+                      migrator  hookwell migrate; it then owns the tables and may run the grants of the others
   --config <file>   the database of the instance that this module exports as \`hooks\`
   --help
 
@@ -35,14 +40,18 @@ export const migrate: Command = {
       sql: { type: "boolean" },
       check: { type: "boolean" },
       grant: { type: "string" },
+      for: { type: "string" },
       config: { type: "string" },
     });
     const verbs = [flags.sql, flags.check, flags.grant !== undefined].filter(Boolean);
     if (verbs.length > 1) throw new UsageError("Give one of --sql, --check and --grant.");
+    if (flags.for !== undefined && flags.grant === undefined)
+      throw new UsageError("--for says what the role of --grant is for; give both.");
+    const purpose = purposeOf(flags.for ?? "app");
     const opened = await openMigrations(terminal, flags.config, !flags.sql && !flags.check);
     try {
       if (flags.sql) return printSql(opened, terminal);
-      if (flags.grant !== undefined) return printGrant(opened, flags.grant, terminal);
+      if (flags.grant !== undefined) return printGrant(opened, flags.grant, purpose, terminal);
       return await (flags.check ? check(opened, terminal) : apply(opened, terminal));
     } finally {
       await opened.close();
@@ -103,10 +112,22 @@ function printSql({ migrations }: Opened, terminal: Terminal): number {
   return exitCode.ok;
 }
 
-function printGrant({ migrations, description }: Opened, role: string, terminal: Terminal): number {
+function purposeOf(given: string): GrantPurpose {
+  const purpose = grantPurposes.find((known) => known === given);
+  if (purpose === undefined)
+    throw new UsageError(`--for is one of ${grantPurposes.join(", ")}, not "${given}".`);
+  return purpose;
+}
+
+function printGrant(
+  { migrations, description }: Opened,
+  role: string,
+  purpose: GrantPurpose,
+  terminal: Terminal,
+): number {
   if (!migrations.grant)
     throw new UsageError(`--grant is for PostgreSQL, and this is ${description}; set HOOKWELL_DATABASE_URL.`);
   if (role === "") throw new UsageError("--grant needs the name of a role.");
-  terminal.print(migrations.grant(role).trimEnd());
+  terminal.print(migrations.grant(role, purpose).trimEnd());
   return exitCode.ok;
 }

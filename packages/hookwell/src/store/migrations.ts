@@ -24,6 +24,10 @@ export interface MigrationStatus {
   readonly usable: boolean;
 }
 
+/** What a database role is for: all of it, emitting alone, dispatching and delivering, or changing the schema. */
+export const grantPurposes = ["app", "capture", "worker", "migrator"] as const;
+export type GrantPurpose = (typeof grantPurposes)[number];
+
 /** The four verbs of a schema. */
 export interface Migrations {
   /**
@@ -35,8 +39,8 @@ export interface Migrations {
   sql(): string;
   /** Reads and changes nothing. */
   check(): Promise<MigrationStatus>;
-  /** PostgreSQL: the statements that let a role use the tables without owning them. */
-  grant?(role: string): string;
+  /** PostgreSQL: the statements that let a role do what it is for (default `app`), and no more. */
+  grant?(role: string, purpose?: GrantPurpose): string;
 }
 
 /** What the table of applied steps says. */

@@ -119,6 +119,17 @@ describe("hookwell migrate on PostgreSQL", () => {
     await query(database.url, "DROP ROLE hookwell_app");
   });
 
+  test("--grant --for prints what the role is for, and refuses what it does not know", async () => {
+    const { code, stdout } = await migrate(database.url, "--grant", "app_only_emits", "--for", "capture");
+    expect(code).toBe(0);
+    expect(stdout).toContain('GRANT INSERT ON "hookwell".lane_wake TO "app_only_emits"');
+    expect(stdout).not.toContain("UPDATE");
+    const wrong = await migrate(database.url, "--grant", "app", "--for", "reader");
+    expect(wrong.code).toBe(2);
+    expect(wrong.stderr).toContain("app, capture, worker, migrator");
+    expect((await migrate(database.url, "--for", "worker")).code).toBe(2);
+  });
+
   test("--sql is what a database can be made with by hand", async () => {
     await query(byHand.url, (await migrate(byHand.url, "--sql")).stdout);
     expect((await migrate(byHand.url, "--check")).code).toBe(0);

@@ -3,10 +3,12 @@ import { afterEach, beforeEach, expect, test } from "vitest";
 import { SchemaVersionError } from "../../src/model/errors.ts";
 import { migrationName } from "../../src/store/migrations.ts";
 import { Database } from "../../src/store/postgres/database.ts";
+import type { PostgresOutbox } from "../../src/store/postgres/index.ts";
 import { PostgresMigrations } from "../../src/store/postgres/migrator.ts";
 import { migrations } from "../../src/store/postgres/schema.ts";
 import { generateKey } from "../../src/store/sealing.ts";
 import { dispatchAll, emitted, eventInput, own, subscriptionInput, TestDatabase } from "./database.ts";
+import { wholeLife } from "./whole-life.ts";
 
 let database: TestDatabase;
 let pool: pg.Pool;
@@ -118,45 +120,50 @@ test("the printed SQL makes a schema that works, under any name", async () => {
   expect(() => database.unopened({ schema: 'x"; DROP TABLE y' })).toThrow(/Schema name/);
 });
 
-test("the printed grants let a role work, and one that only emits do no more than that", async () => {
-  const store = await database.store();
-  await store.createSubscription(own, subscriptionInput("sub_1"));
+test("three roles that have what was printed for them live the whole life, and none can do another's work", async () => {
   const suffix = new URL(database.url).pathname.slice(1);
-  const roles = [`worker_${suffix}`, `emitter_${suffix}`] as const;
-  for (const role of roles) await pool.query(`CREATE ROLE "${role}" LOGIN PASSWORD 'x'`);
-  await pool.query(store.migrations.grant(roles[0]));
-  const emitOnly = store.migrations
-    .grant(roles[1])
-    .split("\n\n")
-    .find((section) => section.includes("only emits"))!;
-  await pool.query(emitOnly.split("\n").slice(1).join("\n").replaceAll("--", ""));
-  const urlOf = (role: string): string => {
+  const roles = ["migrator", "capture", "worker"] as const;
+  const nameOf = (role: string): string => `${role} "of" ${suffix}`;
+  const quoted = (role: string): string => `"${nameOf(role).replaceAll('"', '""')}"`;
+  for (const role of roles) await pool.query(`CREATE ROLE ${quoted(role)} LOGIN PASSWORD 'x'`);
+  const as = (role: string): { pool: pg.Pool; store: PostgresOutbox } => {
     const url = new URL(database.url);
-    url.username = role;
+    url.username = encodeURIComponent(nameOf(role));
     url.password = "x";
-    return url.toString();
+    const own = database.pool({ connectionString: url.toString() });
+    return { pool: own, store: database.unopened({ pool: own, migrate: false }) };
   };
-  const [worker, emitter] = await Promise.all(
-    roles.map((role) =>
-      database.unopened({ pool: database.pool({ connectionString: urlOf(role) }), migrate: false }),
-    ),
-  );
+  const [migrator, capture, worker] = [as("migrator"), as("capture"), as("worker")];
 
-  await emitter!.open({ withKeys: false });
-  await emitter!.capture(own, [emitted("evt_1"), eventInput("evt_2", { subject: "s", revision: 1 })]);
-  await emitter!.capture(own, [emitted("evt_1")]);
-  const [failed] = await Promise.allSettled([emitter!.claim({ now: null, limit: 1, leaseMs: 1 })]);
-  expect(failed).toMatchObject({ status: "rejected", reason: { code: "storage" } });
-  expect(String((failed as PromiseRejectedResult).reason)).toContain("hookwell migrate --grant");
+  // The owner of the database lets the migrator in; the migrator lets in the others.
+  await pool.query(migrator.store.migrations.grant(nameOf("migrator"), "migrator"));
+  await migrator.store.migrations.migrate();
+  for (const role of ["capture", "worker"] as const)
+    await migrator.pool.query(migrator.store.migrations.grant(nameOf(role), role));
 
-  await worker!.open({ withKeys: true });
-  await worker!.createSubscription(own, subscriptionInput("sub_2"));
-  await dispatchAll(worker!);
-  expect((await worker!.claim({ now: null, limit: 10, leaseMs: 1_000 })).deliveries).toHaveLength(3);
-  await worker!.maintain({ deliveredMs: 1, failedMs: 1, eventsMs: 1, heldMs: 1 }, 10, null);
-  await expect(worker!.migrations.migrate()).resolves.toEqual([]);
+  const others = [worker.store, as("worker").store];
+  await wholeLife({ capture, workers: others, operator: migrator.store });
 
-  for (const role of roles) await pool.query(`DROP OWNED BY "${role}"; DROP ROLE "${role}"`);
+  const denied = async (work: Promise<unknown>): Promise<void> => {
+    const error = await work.then(
+      () => undefined,
+      (reason: unknown) => reason,
+    );
+    expect(error).toMatchObject({ code: "storage", cause: { code: "42501" } });
+    expect(String(error)).toContain("hookwell migrate --grant");
+  };
+  await denied(capture.store.claim({ now: null, limit: 1, leaseMs: 1 }));
+  await denied(capture.store.createSubscription(own, subscriptionInput("sub_1")));
+  await denied(worker.store.createSubscription(own, subscriptionInput("sub_1")));
+  await denied(worker.store.listApiKeys({ limit: 1 }));
+  for (const role of ["capture", "worker"] as const) {
+    const { pool: theirs, store } = as(role);
+    expect(await store.migrations.migrate()).toEqual([]);
+    await expect(theirs.query("CREATE TABLE hookwell.own (id int)")).rejects.toMatchObject({ code: "42501" });
+    await expect(theirs.query("DELETE FROM hookwell.migration")).rejects.toMatchObject({ code: "42501" });
+  }
+  for (const role of [...roles].reverse())
+    await pool.query(`DROP OWNED BY ${quoted(role)} CASCADE; DROP ROLE ${quoted(role)}`);
 });
 
 test("without keys, or with the wrong ones, a store refuses to start and says what to do; capture needs none", async () => {

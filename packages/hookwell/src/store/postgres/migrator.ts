@@ -1,6 +1,7 @@
 import { SchemaVersionError } from "../../model/errors.ts";
 import {
   type AppliedMigration,
+  type GrantPurpose,
   type Migration,
   type MigrationStatus,
   type Migrations,
@@ -9,6 +10,7 @@ import {
   schemaProblem,
 } from "../migrations.ts";
 import { type Database, nowSql, type Run } from "./database.ts";
+import { grantsSql } from "./grants.ts";
 import { integer, optionalText } from "./rows.ts";
 import { migrations } from "./schema.ts";
 
@@ -59,24 +61,8 @@ export class PostgresMigrations implements Migrations {
     if (!status.usable) throw this.#unusable(status);
   }
 
-  grant(role: string): string {
-    const to = `"${role.replaceAll('"', '""')}"`;
-    const s = this.#db.schema;
-    return `-- To emit, manage, dispatch and deliver (an application, \`hookwell serve\`, \`hookwell worker\`).
--- Run it again after a migration: new tables need it too.
-GRANT USAGE ON SCHEMA ${s} TO ${to};
-GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA ${s} TO ${to};
-REVOKE INSERT, UPDATE, DELETE ON ${s}.migration FROM ${to};
-
--- Instead, for a role that only emits (an application whose deliveries run elsewhere):
---   GRANT USAGE ON SCHEMA ${s} TO ${to};
---   GRANT SELECT ON ${s}.migration, ${s}.meta, ${s}.subscription, ${s}.subscription_filter TO ${to};
---   GRANT SELECT, INSERT, DELETE ON ${s}.event, ${s}.body, ${s}.delivery TO ${to};
---   GRANT INSERT ON ${s}.lane_wake TO ${to};
-
--- A role that runs \`hookwell migrate\` owns the schema, or creates it:
---   GRANT CREATE ON DATABASE <database> TO ${to};
-`;
+  grant(role: string, purpose: GrantPurpose = "app"): string {
+    return grantsSql(this.#db.schema, role, purpose);
   }
 
   async #applied(run: Run): Promise<AppliedMigration[]> {

@@ -89,7 +89,7 @@ const referenceLeaseMs = 30_000;
 export class PostgresOutbox implements OutboxStore {
   readonly dialect = "postgres";
   /** The four verbs of the schema. */
-  readonly migrations: Migrations & { grant(role: string): string };
+  readonly migrations: Migrations & Required<Pick<Migrations, "grant">>;
   readonly replays: PostgresReplays;
   readonly #pool: PgPool;
   readonly #db: Database;
