@@ -48,6 +48,16 @@ function routes(ids: { subscription: string; event: string; delivery: string; ke
     { method: "GET", path: "/v1/holds", scopes: ["read", "operate"] },
     { method: "DELETE", path: "/v1/holds/hld_1", scopes: ["operate"] },
     { method: "GET", path: "/metrics", scopes: ["read"] },
+    { method: "POST", path: "/v1/deliveries/cancel", body: { project_id: "red" }, scopes: ["operate"] },
+    {
+      method: "POST",
+      path: "/v1/replays",
+      body: { filter: { project_id: "red" }, since: "2026-02-28T12:00:00Z", status: ["failed"] },
+      scopes: ["operate"],
+    },
+    { method: "GET", path: "/v1/replays", scopes: ["read"] },
+    { method: "GET", path: "/v1/replays/rpl_1", scopes: ["read"] },
+    { method: "DELETE", path: "/v1/replays/rpl_1", scopes: ["operate"] },
     { method: "GET", path: "/v1/catalogue", scopes: ["read", "emit", "manage"] },
     { method: "POST", path: "/v1/keys", body: { name: "k", scopes: ["read"] }, scopes: [] },
     { method: "GET", path: "/v1/keys", scopes: [] },
@@ -57,7 +67,7 @@ function routes(ids: { subscription: string; event: string; delivery: string; ke
 }
 
 /** Routes that name one thing by its id. */
-const byId = (route: Route): boolean => /\/(sub|dlv|hld|key)_|\/red-/.test(route.path);
+const byId = (route: Route): boolean => /\/(sub|dlv|rpl|hld|key)_|\/red-/.test(route.path);
 
 describe.each<StoreKind>(["memory", "sqlite", "postgres"])("access on %s", (kind) => {
   let world: World;
@@ -103,7 +113,7 @@ describe.each<StoreKind>(["memory", "sqlite", "postgres"])("access on %s", (kind
     const ids = { subscription: "sub_1", event: "red-event", delivery: "dlv_1", key: "key_1" };
     const tried = routes(ids).map(
       ({ method, path, scopes: allowed }) =>
-        `${method} ${path.replace(/\/(sub_1|red-event|dlv_1|hld_1|key_1)/, "/{id}")} ${allowed.length > 0 ? allowed : "admin"}`,
+        `${method} ${path.replace(/\/(sub_1|red-event|dlv_1|rpl_1|hld_1|key_1)/, "/{id}")} ${allowed.length > 0 ? allowed : "admin"}`,
     );
     expect(new Set(tried)).toEqual(new Set(described));
   });
@@ -223,7 +233,10 @@ describe.each<StoreKind>(["memory", "sqlite", "postgres"])("access on %s", (kind
         if (!byId(route) || id === "red-private") expect(answer.text).not.toContain(id);
       if (byId(route)) expect(answer.json).toMatchObject({ status: 404, code: "not_found" });
       else if (route.body && route.path !== "/v1/keys")
-        expect(answer.json).toMatchObject({ status: 400, errors: [{ pointer: "/project_id" }] });
+        expect(answer.json).toMatchObject({
+          status: 400,
+          errors: [{ pointer: route.path === "/v1/replays" ? "/filter/project_id" : "/project_id" }],
+        });
     }
     for (const path of ["subscriptions", "events", "deliveries"]) {
       expect((await world.ok(200, "GET", `/v1/${path}?project_id=red`, { key: blueKey })).items).toEqual([]);
