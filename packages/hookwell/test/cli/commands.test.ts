@@ -1,9 +1,9 @@
-import { readFileSync } from "node:fs";
+import { closeSync, existsSync, openSync, readFileSync } from "node:fs";
 import { describe, expect, test } from "vitest";
 import { commandGroups } from "../../src/cli/commands.ts";
 import { KeyRing } from "../../src/store/sealing.ts";
 import { run } from "./in-process.ts";
-import { run as spawnAndWait } from "./processes.ts";
+import { Cli, run as spawnAndWait } from "./processes.ts";
 
 const names = commandGroups.flatMap(({ commands }) => commands.map(({ name }) => name));
 
@@ -50,6 +50,21 @@ describe("hookwell on the command line", () => {
   test("a process ends with the code and writes to the stream that are said here", async () => {
     for (const args of [["migrat"], ["serve", "--prot"]])
       expect(await spawnAndWait(args)).toEqual(await run(args));
+  });
+
+  test("a reader that has read enough (| head) is no fault: quiet, and exit 0", async () => {
+    await using cli = new Cli(["--help"]);
+    cli.closeOutput();
+    expect(await cli.finished).toMatchObject({ code: 0, stderr: "" });
+  });
+
+  test.runIf(existsSync("/dev/full"))("output that cannot be written is a failure: exit 1", async () => {
+    const full = openSync("/dev/full", "w");
+    await using cli = new Cli(["--help"], { stdout: full });
+    const { code, stderr } = await cli.finished;
+    closeSync(full);
+    expect(code).toBe(1);
+    expect(stderr).toContain("ENOSPC");
   });
 
   test("what resembles nothing gets no suggestion", async () => {

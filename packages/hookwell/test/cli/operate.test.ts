@@ -8,7 +8,7 @@ import type { Terminal } from "../../src/cli/command.ts";
 import { freshPostgres } from "../support/databases.ts";
 import { beside, work } from "./beside.ts";
 import { run } from "./in-process.ts";
-import { Cli, run as runProcess } from "./processes.ts";
+import { run as runProcess } from "./processes.ts";
 import { wrongLines } from "./wrong-lines.ts";
 
 const config = fileURLToPath(new URL("./fixtures/hookwell.config.ts", import.meta.url));
@@ -370,12 +370,6 @@ describe("commands on a SQLite database", () => {
     const { id } = JSON.parse(sent.stdout);
     const shown = await inConfig(`events ${id} --json`);
     expect(JSON.parse(shown.stdout)).toMatchObject({ project_id: "configured", data: { id: "p1" } });
-  });
-
-  test("a reader that has read enough (| head) ends a list quietly", async () => {
-    const cli = new Cli(["events", "--project", "paging", "--all", "--json"], { environment });
-    cli.closeOutput();
-    expect(await cli.finished).toMatchObject({ code: 0, stderr: "" });
   });
 });
 

@@ -13,6 +13,8 @@ export interface Finished {
 export interface CliOptions {
   readonly environment?: Readonly<Record<string, string>>;
   readonly cwd?: string;
+  /** A file descriptor that gets standard output. */
+  readonly stdout?: number;
   /** Another copy of the CLI's main file. */
   readonly main?: string;
 }
@@ -30,9 +32,9 @@ export class Cli implements AsyncDisposable {
     this.#child = spawn(process.execPath, ["--conditions=@hookwell/source", options.main ?? main, ...args], {
       cwd: options.cwd,
       env: cleanEnvironment(options.environment),
-      stdio: ["ignore", "pipe", "pipe"],
+      stdio: ["ignore", options.stdout ?? "pipe", "pipe"],
     });
-    this.#child.stdout!.setEncoding("utf8").on("data", (text: string) => {
+    this.#child.stdout?.setEncoding("utf8").on("data", (text: string) => {
       this.stdout += text;
       for (const look of this.#waiters) look();
     });

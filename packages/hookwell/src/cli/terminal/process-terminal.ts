@@ -3,14 +3,21 @@ import type { Terminal } from "../command.ts";
 
 const clearLine = "\r\u001b[K";
 
+export interface ProcessTerminal {
+  readonly terminal: Terminal;
+  /** Ends the process when everything is written: with `code`, or with 1 when the output could not be. */
+  end(code: number): void;
+}
+
 /** The terminal, or the pipes, of this process. */
-export function processTerminal(): Terminal {
+export function processTerminal(): ProcessTerminal {
   const { stdin, stdout, stderr, env } = process;
   const unread = new AbortController();
+  let failed: Error | undefined;
   const onClosed = (error: NodeJS.ErrnoException): void => {
-    // `| head` has read enough. What it was not told is lost, and no fault of this command.
-    if (error.code !== "EPIPE") throw error;
-    unread.abort();
+    // `| head` has read enough. What it was not told is lost, and no fault of this command; a full disk is one.
+    if (error.code === "EPIPE") unread.abort();
+    else failed ??= error;
   };
   stdout.on("error", onClosed);
   stderr.on("error", onClosed);
@@ -21,7 +28,7 @@ export function processTerminal(): Terminal {
     if (drawn) stderr.write(clearLine);
     drawn = false;
   };
-  return {
+  const terminal: Terminal = {
     environment: env,
     print(line) {
       clear();
@@ -48,6 +55,18 @@ export function processTerminal(): Terminal {
       return stopped.signal;
     },
     unread: unread.signal,
+  };
+  return {
+    terminal,
+    end(code) {
+      // Errors of writes are told after their callbacks.
+      stdout.write("", () =>
+        setImmediate(() => {
+          if (!failed) process.exit(code);
+          stderr.write(`hookwell: the output cannot be written: ${failed.message}\n`, () => process.exit(1));
+        }),
+      );
+    },
   };
 }
 
