@@ -19,7 +19,7 @@ export interface UserEmission {
 export interface UserOutlets {
   /** @throws ProblemError 503 when an event could not be captured: the change must not commit without it */
   emit(trx: AppTransaction, emissions: readonly UserEmission[]): Promise<void>;
-  /** The webhook subscriptions that a user owns: disabled when it is archived, deleted with it. */
+  /** The webhook subscriptions that a user owns: disabled when it is archived, deleted with it. @throws ProblemError 503 */
   disableSubscriptions(trx: AppTransaction, user: User): Promise<void>;
   deleteSubscriptions(trx: AppTransaction, user: User): Promise<void>;
 }
@@ -52,7 +52,9 @@ export function userOutlets(hooks: AppHooks): UserOutlets {
       await hooks.emitMany(events, { tx: trx }).catch(notCaptured);
     },
     async disableSubscriptions(trx, user) {
-      for (const id of await ownedBy(user)) await hooks.subscriptions.disable(id, { tx: trx });
+      // It is told of by an event in the same transaction.
+      for (const id of await ownedBy(user))
+        await hooks.subscriptions.disable(id, { tx: trx }).catch(notCaptured);
     },
     async deleteSubscriptions(trx, user) {
       for (const id of await ownedBy(user)) await hooks.subscriptions.delete(id, { tx: trx });
