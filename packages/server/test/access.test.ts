@@ -1,143 +1,55 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { scopes } from "../src/index.ts";
+import { exampleOf, foreignAnswer, furnish, nothing } from "./support/examples.ts";
+import { type Operation, operationsOf } from "./support/operations.ts";
 import { type Json, type StoreKind, startWorld, type World } from "./support/world.ts";
-
-interface Route {
-  readonly method: string;
-  readonly path: string;
-  readonly body?: unknown;
-  /** Scopes that are let in, besides admin. */
-  readonly scopes: readonly string[];
-}
-
-/** Every route that needs a key, with ids that are filled in for each test. */
-function routes(ids: { subscription: string; event: string; delivery: string; key: string }): Route[] {
-  const url = "http://127.0.0.1:9/";
-  return [
-    { method: "POST", path: "/v1/subscriptions", body: { project_id: "red", url }, scopes: ["manage"] },
-    { method: "GET", path: "/v1/subscriptions", scopes: ["read"] },
-    { method: "GET", path: `/v1/subscriptions/${ids.subscription}`, scopes: ["read"] },
-    {
-      method: "PATCH",
-      path: `/v1/subscriptions/${ids.subscription}`,
-      body: { description: "d" },
-      scopes: ["manage"],
-    },
-    ...["pause", "resume", "disable", "enable", "test"].map((action) => ({
-      method: "POST",
-      path: `/v1/subscriptions/${ids.subscription}/${action}`,
-      scopes: ["operate", "manage"],
-    })),
-    { method: "POST", path: `/v1/subscriptions/${ids.subscription}/rotate-secret`, scopes: ["manage"] },
-    {
-      method: "POST",
-      path: "/v1/events",
-      body: { project_id: "red", type: "a.b", data: 1 },
-      scopes: ["emit"],
-    },
-    { method: "GET", path: "/v1/events", scopes: ["read"] },
-    { method: "GET", path: `/v1/events/${ids.event}`, scopes: ["read"] },
-    { method: "GET", path: `/v1/events/${ids.event}/explain`, scopes: ["read"] },
-    { method: "POST", path: `/v1/events/${ids.event}/release`, scopes: ["operate"] },
-    { method: "GET", path: "/v1/deliveries", scopes: ["read"] },
-    { method: "GET", path: `/v1/deliveries/${ids.delivery}`, scopes: ["read"] },
-    { method: "POST", path: `/v1/deliveries/${ids.delivery}/retry`, scopes: ["operate"] },
-    { method: "POST", path: `/v1/deliveries/${ids.delivery}/cancel`, scopes: ["operate"] },
-    { method: "GET", path: "/v1/stats", scopes: ["read"] },
-    { method: "POST", path: "/v1/holds", body: { project_id: "red" }, scopes: ["operate"] },
-    { method: "GET", path: "/v1/holds", scopes: ["read", "operate"] },
-    { method: "DELETE", path: "/v1/holds/hld_1", scopes: ["operate"] },
-    { method: "GET", path: "/metrics", scopes: ["read"] },
-    { method: "POST", path: "/v1/deliveries/cancel", body: { project_id: "red" }, scopes: ["operate"] },
-    {
-      method: "POST",
-      path: "/v1/replays",
-      body: { filter: { project_id: "red" }, since: "2026-02-28T12:00:00Z", status: ["failed"] },
-      scopes: ["operate"],
-    },
-    { method: "GET", path: "/v1/replays", scopes: ["read"] },
-    { method: "GET", path: "/v1/replays/rpl_1", scopes: ["read"] },
-    { method: "DELETE", path: "/v1/replays/rpl_1", scopes: ["operate"] },
-    { method: "GET", path: "/v1/catalogue", scopes: ["read", "emit", "manage"] },
-    { method: "POST", path: "/v1/keys", body: { name: "k", scopes: ["read"] }, scopes: [] },
-    { method: "GET", path: "/v1/keys", scopes: [] },
-    { method: "DELETE", path: `/v1/keys/${ids.key}`, scopes: [] },
-    { method: "DELETE", path: `/v1/subscriptions/${ids.subscription}`, scopes: ["manage"] },
-  ];
-}
-
-/** Routes that name one thing by its id. */
-const byId = (route: Route): boolean => /\/(sub|dlv|rpl|hld|key)_|\/red-/.test(route.path);
 
 describe.each<StoreKind>(["memory", "sqlite", "postgres"])("access on %s", (kind) => {
   let world: World;
+  /** Every route that needs a key. */
+  let operations: Operation[];
   beforeAll(async () => {
     world = await startWorld(kind);
+    operations = (await operationsOf(world)).filter(({ scopes: needed }) => needed.length > 0);
   });
   afterAll(async () => {
     await world[Symbol.asyncDispose]();
   });
 
-  /** A project with one of everything. */
-  async function furnish(project: string, more: object = {}) {
-    const subscription = await world.ok(201, "POST", "/v1/subscriptions", {
-      body: {
-        project_id: project,
-        url: "http://127.0.0.1:9/secret-path",
-        external_id: `${project}-ext`,
-        ...more,
+  test.each<[string, () => Promise<{ key?: string | null; authorization?: string }>]>([
+    ["no key", async () => ({ key: null })],
+    ["an unknown key", async () => ({ key: "hwk_AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA" })],
+    ["an empty key", async () => ({ key: null, authorization: "Bearer " })],
+    ["another scheme", async () => ({ key: null, authorization: "Basic YTpi" })],
+    ["a key with a space in it", async () => ({ key: null, authorization: "Bearer a b" })],
+    ["an endless key", async () => ({ key: `hwk_${"a".repeat(5_000)}` })],
+    [
+      "an expired key",
+      async () => {
+        const expires_at = new Date(world.clock.read().getTime() + 1_000).toISOString();
+        const key = await world.key(["admin"], undefined, { expires_at });
+        await world.ok(200, "GET", "/v1/keys", { key });
+        world.clock.advance(1_000);
+        return { key };
       },
-    });
-    const event = `${project}-event-${kind}`;
-    await world.ok(202, "POST", "/v1/events", {
-      body: { id: event, project_id: project, type: "user.created", data: { name: `${project}-private` } },
-    });
-    await world.hooks.drain({ deadlineMs: 30_000, max: 1 });
-    const delivery = (await world.ok(200, "GET", `/v1/deliveries?event_id=${event}&project_id=${project}`))
-      .items[0];
-    const key = await world.ok(201, "POST", "/v1/keys", {
-      body: { name: `${project} key`, scopes: ["read"], project_id: project },
-    });
-    return { subscription: subscription.id, event, delivery: delivery.id, key: key.id };
-  }
-
-  test("the routes here are all that are described as needing a key", async () => {
-    const document = await world.ok(200, "GET", "/openapi.json");
-    const described = Object.entries(document.paths as Json).flatMap(([path, item]) =>
-      Object.entries(item as Json)
-        .filter(([, operation]) => (operation as Json).security.length > 0)
-        .map(
-          ([method, operation]) => `${method.toUpperCase()} ${path} ${(operation as Json).security[0].key}`,
-        ),
-    );
-    const ids = { subscription: "sub_1", event: "red-event", delivery: "dlv_1", key: "key_1" };
-    const tried = routes(ids).map(
-      ({ method, path, scopes: allowed }) =>
-        `${method} ${path.replace(/\/(sub_1|red-event|dlv_1|rpl_1|hld_1|key_1)/, "/{id}")} ${allowed.length > 0 ? allowed : "admin"}`,
-    );
-    expect(new Set(tried)).toEqual(new Set(described));
-  });
-
-  test.each([
-    ["no key", null, undefined],
-    ["an unknown key", "hwk_AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA", undefined],
-    ["an empty key", null, "Bearer "],
-    ["another scheme", null, "Basic YTpi"],
-    ["a key with a space in it", null, "Bearer a b"],
-    ["an endless key", `hwk_${"a".repeat(5_000)}`, undefined],
-  ])("%s is 401 on every route, with WWW-Authenticate", async (_, key, authorization) => {
-    for (const { method, path, body } of routes({
-      subscription: "sub_1",
-      event: "red-1",
-      delivery: "dlv_1",
-      key: "key_1",
-    })) {
-      const answer = await world.call(method, path, {
-        body,
-        key,
-        headers: authorization ? { authorization } : {},
-      });
-      expect(answer.json).toMatchObject({ status: 401, code: "unauthorized" });
+    ],
+    [
+      "a deleted key",
+      async () => {
+        const body = { name: "deleted", scopes: ["admin"] };
+        const { id, key } = await world.ok(201, "POST", "/v1/keys", { body });
+        await world.ok(200, "GET", "/v1/keys", { key });
+        await world.ok(204, "DELETE", `/v1/keys/${id}`);
+        return { key };
+      },
+    ],
+  ])("%s is 401 on every route, with WWW-Authenticate", async (_, given) => {
+    const { key, authorization } = await given();
+    for (const operation of operations) {
+      const { path, body } = exampleOf(operation, nothing);
+      const headers: Record<string, string> = authorization ? { authorization } : {};
+      const answer = await world.call(operation.method, path, { body, key, headers });
+      expect(answer.json, operation.id).toMatchObject({ status: 401, code: "unauthorized" });
       expect(answer.headers.get("www-authenticate")).toMatch(/^Bearer/);
     }
   });
@@ -148,14 +60,14 @@ describe.each<StoreKind>(["memory", "sqlite", "postgres"])("access on %s", (kind
   });
 
   test("each scope opens its routes and no other; admin opens all", async () => {
-    const ids = { subscription: "sub_1", event: "red-1", delivery: "dlv_1", key: "key_1" };
     for (const scope of scopes) {
       const key = await world.key([scope]);
-      for (const { method, path, body, scopes: allowed } of routes(ids)) {
-        const answer = await world.call(method, path, { body, key });
-        const open = scope === "admin" || allowed.includes(scope);
-        if (open) expect([200, 201, 202, 204, 404]).toContain(answer.status);
-        else expect(answer.json).toMatchObject({ status: 403, code: "missing_scope" });
+      for (const operation of operations) {
+        const { path, body } = exampleOf(operation, nothing);
+        const answer = await world.call(operation.method, path, { body, key });
+        if (scope === "admin" || operation.scopes.includes(scope))
+          expect([200, 201, 202, 404], operation.id).toContain(answer.status);
+        else expect(answer.json, operation.id).toMatchObject({ status: 403, code: "missing_scope" });
       }
     }
   });
@@ -219,45 +131,41 @@ describe.each<StoreKind>(["memory", "sqlite", "postgres"])("access on %s", (kind
   });
 
   test("field-faults G8: a key of one project finds nothing of another on any route, and changes nothing there", async () => {
-    const red = await furnish("red");
-    const blue = await furnish("blue");
-    const blueKey = await world.key(["admin"], "blue");
-    const before = await Promise.all([
-      world.ok(200, "GET", `/v1/subscriptions/${red.subscription}`),
-      world.ok(200, "GET", `/v1/events/${red.event}`),
-      world.ok(200, "GET", `/v1/deliveries/${red.delivery}`),
-    ]);
-    for (const route of routes(red)) {
-      const answer = await world.call(route.method, route.path, { body: route.body, key: blueKey });
-      for (const id of [red.subscription, red.delivery, red.key, "red-private", "red-ext", "red key"])
-        if (!byId(route) || id === "red-private") expect(answer.text).not.toContain(id);
-      if (byId(route)) expect(answer.json).toMatchObject({ status: 404, code: "not_found" });
-      else if (route.body && route.path !== "/v1/keys")
-        expect(answer.json).toMatchObject({
-          status: 400,
-          errors: [{ pointer: route.path === "/v1/replays" ? "/filter/project_id" : "/project_id" }],
-        });
-    }
-    for (const path of ["subscriptions", "events", "deliveries"]) {
-      expect((await world.ok(200, "GET", `/v1/${path}?project_id=red`, { key: blueKey })).items).toEqual([]);
-      const own = (await world.ok(200, "GET", `/v1/${path}`, { key: blueKey })).items;
-      expect(own).toHaveLength(1);
+    const red = await furnish(world, `red-${kind}`);
+    const blue = await furnish(world, `blue-${kind}`);
+    const key = await world.key(["admin"], blue.project);
+    const all = () =>
+      Promise.all(
+        [
+          `/v1/subscriptions/${red.subscription}`,
+          `/v1/events/${red.event}`,
+          `/v1/deliveries/${red.delivery}`,
+          `/v1/replays/${red.replay}`,
+          `/v1/keys?project_id=${red.project}`,
+        ].map((path) => world.ok(200, "GET", path)),
+      );
+    const before = await all();
+    for (const operation of operations) {
+      const call = exampleOf(operation, red);
+      const { status, pointer } = foreignAnswer(operation, call);
+      const answer = await world.call(operation.method, call.path, { body: call.body, key });
+      expect(answer.status, `${operation.id}: ${answer.text}`).toBe(status);
+      if (status === 404) expect(answer.json.code).toBe("not_found");
+      if (pointer) expect(answer.json.errors).toMatchObject([{ pointer }]);
+      // A problem repeats the id that was asked for; nothing else of the other project may be in any answer.
+      for (const mark of [red.subscription, red.delivery, red.key, red.replay])
+        if (status < 400) expect(answer.text, operation.id).not.toContain(mark);
+      for (const mark of ["private", "external", "-key"])
+        expect(answer.text, operation.id).not.toContain(`${red.project}-${mark}`);
+      const plain = await world.call(operation.method, call.path.split("?")[0]!, { body: call.body, key });
+      expect(plain.text, operation.id).not.toContain(`${red.project}-private`);
     }
     for (const filter of [`event_id=${red.event}`, `subscription_id=${red.subscription}`])
-      expect((await world.ok(200, "GET", `/v1/deliveries?${filter}`, { key: blueKey })).items).toEqual([]);
-    expect(
-      (await world.ok(200, "GET", "/v1/subscriptions?external_id=red-ext", { key: blueKey })).items,
-    ).toEqual([]);
-    expect((await world.call("GET", `/v1/events/${red.event}?project_id=red`, { key: blueKey })).status).toBe(
-      404,
-    );
-    expect((await world.call("GET", `/v1/events/${blue.event}`, { key: blueKey })).status).toBe(200);
-    const after = await Promise.all([
-      world.ok(200, "GET", `/v1/subscriptions/${red.subscription}`),
-      world.ok(200, "GET", `/v1/events/${red.event}`),
-      world.ok(200, "GET", `/v1/deliveries/${red.delivery}`),
-    ]);
-    expect(after).toEqual(before);
+      expect((await world.ok(200, "GET", `/v1/deliveries?${filter}`, { key })).items).toEqual([]);
+    const external = `/v1/subscriptions?external_id=${red.project}-external`;
+    expect((await world.ok(200, "GET", external, { key })).items).toEqual([]);
+    expect(await all()).toEqual(before);
+    expect((await world.call("GET", `/v1/events/${blue.event}`, { key })).status).toBe(200);
   });
 
   test("field-faults G8: two projects may use one event id, and each key gets its own", async () => {
