@@ -6,7 +6,7 @@ export const secretRotation = z
       description:
         "How long the older secrets stay valid at most; 0 ends them now. Absent = 86,400 (24 hours).",
     }),
-    secret: z.string().max(1024).optional().openapi({
+    secret: z.string().min(1).max(256).optional().openapi({
       description:
         "`whsec_` and base64 of 24 to 64 bytes, or plain text. Absent = made for you. One that is valid already becomes the first again.",
     }),

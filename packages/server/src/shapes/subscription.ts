@@ -49,7 +49,7 @@ export const newSubscription = z
     description: text(1000).optional(),
     metadata: metadata.optional(),
     external_id: externalId.optional(),
-    secret: z.string().max(1024).optional().openapi({
+    secret: z.string().min(1).max(256).optional().openapi({
       description: "`whsec_` and base64 of 24 to 64 bytes, or plain text. Absent = made for you.",
     }),
     rate_limit: rateLimit.optional(),

@@ -134,6 +134,51 @@ export function sample(schema: Schema): Json {
   return "a".repeat(Math.max(1, schema.minLength ?? 1));
 }
 
+/** Values at the very end of what a schema allows, one field at a time. Where a pattern or a format rules, none. */
+export function edgesOf(schema: Schema, value: Json): Fault[] {
+  const branch = schema.anyOf?.find((own) => typesOf(own).includes(typeOf(value))) ?? schema;
+  return Object.entries(branch.properties ?? {}).flatMap(([name, inner]) =>
+    edgeValues(inner).map(({ what, edge }) => ({
+      what,
+      pointer: `/${name}`,
+      value: { ...value, [name]: edge },
+    })),
+  );
+}
+
+function edgeValues(schema: Schema): { readonly what: string; readonly edge: Json }[] {
+  const {
+    minLength = 0,
+    maxLength,
+    minimum,
+    maximum,
+    maxItems,
+    minItems = 0,
+    items,
+    pattern,
+    format,
+  } = schema;
+  const types = typesOf(schema);
+  const edges: { what: string; edge: Json }[] = [];
+  const add = (what: string, edge: Json): void => void edges.push({ what, edge });
+  if (types.length === 2 && types.includes("null")) add("null", null);
+  if (schema.enum) for (const one of schema.enum) add(`${one}`, one);
+  else if (types.includes("string") && types.length <= 2 && pattern === undefined && format === undefined) {
+    if (maxLength !== undefined) add("longest", "a".repeat(maxLength));
+    add("shortest", "a".repeat(minLength));
+  }
+  if (minimum !== undefined) add("least", minimum);
+  if (maximum !== undefined) add("most", maximum);
+  if (types.includes("boolean") && types.length <= 2) add("true", true);
+  if (items && maxItems !== undefined && items.enum === undefined)
+    add(
+      "longest list",
+      Array.from({ length: maxItems }, (_, n) => `${sample(items)}`.replace(/\w$/, `${n}`)),
+    );
+  if (items && minItems === 0 && types.length <= 2) add("empty list", []);
+  return edges;
+}
+
 /** The same for a query parameter, which is always text. */
 export function queryFaults(schema: Schema): Fault[] {
   const types = typesOf(schema);
