@@ -149,10 +149,11 @@ describe.each<StoreKind>(["sqlite", "postgres"])("every route as it is described
           await refuse(operation, call, { headers: { [header]: value } }, `/${header}`);
       if (operation.headers.includes("if-match"))
         await refuse(operation, call, { headers: { "if-match": '"older"' }, status: [412] });
-      await refuseBodies(operation, call, refuse);
+      // A body is refused before any store is asked: one of them is enough.
+      if (kind === "postgres") await refuseBodies(operation, call, refuse);
     }
     expect(await everything(own)).toEqual(before);
-    expect(count).toBeGreaterThan(600);
+    expect(count).toBeGreaterThan(300);
   });
 
   type Refuse = (operation: Operation, call: Call, fault: Partial<Json>, pointer?: string) => Promise<void>;
@@ -187,8 +188,9 @@ describe.each<StoreKind>(["sqlite", "postgres"])("every route as it is described
 
   test("what is just inside its bounds is taken", async () => {
     const refused: string[] = [];
+    const read = await furnish(world, "edges");
     for (const [index, operation] of operations.entries()) {
-      const own = await furnish(world, `edges-${index}`);
+      const own = operation.body ? await furnish(world, `edges-${index}`) : read;
       const call = exampleOf(operation, own);
       const { body } = operation;
       for (const { what, pointer, value } of body ? edgesOf(body.schema, call.body) : []) {
