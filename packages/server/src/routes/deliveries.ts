@@ -80,6 +80,7 @@ export function addDeliveryRoutes(api: Api, hooks: HookwellCore): void {
       scopes: ["operate"],
       body: bulkCancel,
       answers: { 200: { description: "How many were cancelled, or would be.", schema: counted } },
+      example: { url_host: "old.example.com", dry_run: true },
     },
     async ({ caller, body: { since, until, dry_run, ...filter } }) => ({
       status: 200,

@@ -27,6 +27,7 @@ export function addHoldRoutes(api: Api, { holds }: HookwellCore): void {
         201: { description: "Held from now on.", schema: hold },
         200: { description: "Held already: as it is.", schema: hold },
       },
+      example: { project_id: "live", reason: "The warehouse is being moved." },
     },
     async ({ caller, body }) => {
       const selector = selectorFor(caller, body);

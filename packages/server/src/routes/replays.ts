@@ -25,6 +25,11 @@ export function addReplayRoutes(api: Api, { replays }: HookwellCore): void {
         202: { description: "Made.", schema: madeReplay },
       },
       errors: ["not_found", "invalid_state"],
+      example: {
+        subscription_id: "sub_0198a6d2-7c1e-7d55-9f6b-2b1c6f9a4a10",
+        since: "2026-01-31T12:00:00Z",
+        status: ["failed", "missing"],
+      },
     },
     async ({ caller, body }) => {
       const visibility = visibilityOf(caller);

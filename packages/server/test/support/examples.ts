@@ -15,6 +15,7 @@ export interface Furniture {
   readonly delivery: string;
   readonly key: string;
   readonly replay: string;
+  readonly hold: string;
 }
 
 /** What `{id}` names, by the beginning of the path. */
@@ -24,6 +25,7 @@ const things: Readonly<Record<string, keyof Furniture>> = {
   "/v1/deliveries/": "delivery",
   "/v1/keys/": "key",
   "/v1/replays/": "replay",
+  "/v1/holds/": "hold",
 };
 
 /** Ids that no project has. */
@@ -34,6 +36,7 @@ export const nothing: Furniture = {
   delivery: "dlv_none",
   key: "key_none",
   replay: "rpl_none",
+  hold: "hld_none",
 };
 
 /** Makes one of everything; the delivery is pending. Its texts are known by the name of the project. */
@@ -54,6 +57,7 @@ export async function furnish(world: World, project: string): Promise<Furniture>
   const [delivery] = (await world.ok(200, "GET", `/v1/deliveries?project_id=${project}`)).items;
   const key = await make("/v1/keys", { name: `${project}-key`, scopes: ["read"], project_id: project });
   const replay = await make("/v1/replays", newReplay(subscription.id), 202);
+  const hold = await make("/v1/holds", { project_id: project });
   return {
     project,
     subscription: subscription.id,
@@ -61,6 +65,7 @@ export async function furnish(world: World, project: string): Promise<Furniture>
     delivery: delivery.id,
     key: key.id,
     replay: replay.id,
+    hold: hold.id,
   };
 }
 
@@ -96,6 +101,7 @@ const special: Readonly<Record<string, Special>> = {
   createReplay: { body: ({ subscription }) => newReplay(subscription), foreign: { status: 404 } },
   cancelDeliveries: { body: ({ subscription }) => ({ subscription_id: subscription }) },
   getStats: { foreign: { status: 404 } },
+  getMetrics: { foreign: { status: 403 } },
 };
 
 export interface Call {

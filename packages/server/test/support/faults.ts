@@ -17,8 +17,13 @@ const typesOf = ({ type }: Schema): readonly string[] =>
 export function faultsOf(schema: Schema, value: Json, pointer = ""): Fault[] {
   const branches = schema.anyOf;
   if (branches) {
-    const own = branches.find((branch) => typesOf(branch).includes(typeOf(value)));
-    return faultsOf({ ...own, type: branches.flatMap(typesOf), ...inside(own) }, value, pointer);
+    const own = branchOf(branches, value);
+    const faults = faultsOf({ ...own, type: branches.flatMap(typesOf), ...inside(own) }, value, pointer);
+    // Without the field that tells one object from the others, it may be any of them that is said to lack something.
+    const alike = branches.filter((branch) => branch.properties !== undefined).length > 1;
+    return alike
+      ? faults.map((found) => (found.what.startsWith("no ") ? { ...found, pointer } : found))
+      : faults;
   }
   const types = typesOf(schema);
   const fault = (what: string, wrong: Json): Fault => ({ what, pointer, value: wrong });
@@ -42,6 +47,15 @@ export function faultsOf(schema: Schema, value: Json, pointer = ""): Fault[] {
   else if (typeof schema.additionalProperties === "object")
     faults.push(...mapFaults(schema, schema.additionalProperties, pointer));
   return faults;
+}
+
+/** The branch that a value is of. */
+function branchOf(branches: readonly Schema[], value: Json): Schema | undefined {
+  return branches.find(
+    (branch) =>
+      typesOf(branch).includes(typeOf(value)) &&
+      (branch.properties === undefined || Object.keys(value).every((name) => name in branch.properties!)),
+  );
 }
 
 function inside(schema: Schema | undefined): Schema {
@@ -136,7 +150,7 @@ export function sample(schema: Schema): Json {
 
 /** Values at the very end of what a schema allows, one field at a time. Where a pattern or a format rules, none. */
 export function edgesOf(schema: Schema, value: Json): Fault[] {
-  const branch = schema.anyOf?.find((own) => typesOf(own).includes(typeOf(value))) ?? schema;
+  const branch = (schema.anyOf && branchOf(schema.anyOf, value)) ?? schema;
   return Object.entries(branch.properties ?? {}).flatMap(([name, inner]) =>
     edgeValues(inner).map(({ what, edge }) => ({
       what,
