@@ -75,6 +75,39 @@ describe.each(kinds)("on $name", (kind) => {
     expect(sender.sent.length).toBe(30);
     expect(sender.mostInFlight).toBe(3);
   });
+
+  test("twenty hanging receivers, one that answers in 14 s, one that resets, fifty good ones: the good ones' deliveries are all made within two seconds of being due, by a worker of 64 slots", async () => {
+    const hanging = names(0, 20, "sub_hang_");
+    const good = names(0, 50, "sub_good_");
+    for (const id of [...hanging, "sub_slow", "sub_reset", ...good]) await world.subscribe(id);
+    const sender = new FakeSender(world.time, async ({ subscriptionId }) => {
+      if (subscriptionId.startsWith("sub_hang_")) {
+        await world.time.sleep(15_000);
+        return "timeout";
+      }
+      if (subscriptionId === "sub_slow") await world.time.sleep(14_000);
+      if (subscriptionId === "sub_reset") return "reset";
+      await world.time.sleep(20);
+      return 200;
+    });
+    world.start(sender, { lanes, maxInFlight: 64 });
+    // Virtual time over a database has its price: a shorter hour there.
+    const rounds = kind.name === "memory" ? 30 : 8;
+    for (let round = 0; round < rounds; round++) {
+      await world.capture({ id: `evt_${round}a` }, { id: `evt_${round}b` });
+      await world.advance(2_000);
+    }
+    await world.advance(4_000);
+    const sent = sender.sent.filter(({ delivery }) => delivery.subscriptionId.startsWith("sub_good_"));
+    expect(sent.length).toBe(good.length * rounds * 2);
+    const waits = sent.map(({ delivery, at }) => at.getTime() - delivery.nextAttemptAt.getTime());
+    expect(Math.max(...waits)).toBeLessThanOrEqual(2_000);
+    expect(sender.mostInFlight).toBeLessThanOrEqual(64);
+    expect(sender.to("sub_slow").length).toBeGreaterThan(3);
+    expect(world.observed.of("laneOpened").map(({ subscriptionId }) => subscriptionId)).toContain(
+      "sub_reset",
+    );
+  });
 });
 
 describe("on memory", () => {
@@ -110,37 +143,5 @@ describe("on memory", () => {
     expect(most.slice(0, 2)).toEqual([1, 1]);
     expect(Math.max(...most)).toBeGreaterThan(8);
     expect((await world.deliveries({ status: "pending" })).length).toBe(0);
-  });
-
-  test("twenty hanging receivers, one that answers in 14 s, one that resets, fifty good ones: the good ones' deliveries are all made within two seconds of being due, by a worker of 64 slots", async () => {
-    const hanging = names(0, 20, "sub_hang_");
-    const good = names(0, 50, "sub_good_");
-    for (const id of [...hanging, "sub_slow", "sub_reset", ...good]) await world.subscribe(id);
-    const sender = new FakeSender(world.time, async ({ subscriptionId }) => {
-      if (subscriptionId.startsWith("sub_hang_")) {
-        await world.time.sleep(15_000);
-        return "timeout";
-      }
-      if (subscriptionId === "sub_slow") await world.time.sleep(14_000);
-      if (subscriptionId === "sub_reset") return "connect_refused";
-      await world.time.sleep(20);
-      return 200;
-    });
-    world.start(sender, { lanes, maxInFlight: 64 });
-    const rounds = 30;
-    for (let round = 0; round < rounds; round++) {
-      await world.capture({ id: `evt_${round}a` }, { id: `evt_${round}b` });
-      await world.advance(2_000);
-    }
-    await world.advance(4_000);
-    const sent = sender.sent.filter(({ delivery }) => delivery.subscriptionId.startsWith("sub_good_"));
-    expect(sent.length).toBe(good.length * rounds * 2);
-    const waits = sent.map(({ delivery, at }) => at.getTime() - delivery.nextAttemptAt.getTime());
-    expect(Math.max(...waits)).toBeLessThanOrEqual(2_000);
-    expect(sender.mostInFlight).toBeLessThanOrEqual(64);
-    expect(sender.to("sub_slow").length).toBeGreaterThan(3);
-    expect(world.observed.of("laneOpened").map(({ subscriptionId }) => subscriptionId)).toContain(
-      "sub_reset",
-    );
   });
 });

@@ -15,6 +15,7 @@ export type FakeAnswer =
   | number
   | "hang"
   | "connect_refused"
+  | "reset"
   | "timeout"
   | { status: number; retryAfterMs: number };
 

@@ -3,11 +3,13 @@ import { type LargeDatabase, largeDatabase } from "./postgres-large.ts";
 import type { Measured } from "./postgres-plans.ts";
 
 let large: LargeDatabase;
+// npm test shows that cost does not follow the size; npm run test:long has the size that is promised.
+const onDeadLane = process.env.HOOKWELL_LONG === undefined ? 300_000 : 1_000_000;
 const later = "(extract(epoch FROM now()) * 1000)::bigint + 3600000";
 
 beforeAll(async () => {
   large = await largeDatabase();
-  // 100,000 lanes with a row each: in backoff, paused, and with an open circuit; 100,000 more rows on the dead lane;
+  // 100,000 lanes with a row each: in backoff, paused, and with an open circuit; the rest of the rows on the dead lane;
   // and 60,000 revisions of one subject that wait behind the first.
   await large.pool.query(`
     SET search_path TO hookwell;
@@ -26,7 +28,7 @@ beforeAll(async () => {
     INSERT INTO delivery (id, project_id, event_id, subscription_id, endpoint_id, variant, type, next_attempt_at, due_at,
       created_at, updated_at)
     SELECT 'dlv_y' || i, 'live', 'evt_y' || i, 'sub_dead', 'end_1', '', 'user.created', 1500000000000 + i, 1500000000000 + i, i, i
-    FROM generate_series(1, 100000) AS i;
+    FROM generate_series(1, ${onDeadLane} - 200000) AS i;
     INSERT INTO delivery (id, project_id, event_id, subscription_id, endpoint_id, variant, type, next_attempt_at, due_at,
       created_at, updated_at, order_key, order_at)
     SELECT 'dlv_o' || i, 'live', 'evt_' || lpad(i::text, 8, '0'), 'sub_r000001', 'end_1', '', 'user.created', 0,
@@ -50,7 +52,7 @@ function rowsRead(statements: readonly Measured[], table: string): number {
   return sum;
 }
 
-test("a claim reads what it takes beside 300,000 rows on a dead lane and 100,000 lanes in backoff, paused or open", async () => {
+test(`a claim reads what it takes beside ${onDeadLane} rows on a dead lane and 100,000 lanes in backoff, paused or open`, async () => {
   large.measuring.take();
   const { deliveries } = await large.store.claim({ now: null, limit: 100, leaseMs: 30_000 });
   const statements = large.measuring.take();

@@ -1,3 +1,4 @@
+import { existsSync, readFileSync } from "node:fs";
 import { DatabaseSync } from "node:sqlite";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { nodeSqlite } from "../../src/adapters/node-sqlite.ts";
@@ -10,7 +11,7 @@ import { Connection } from "../../src/store/sqlite/connection.ts";
 import { generateKey, type SqliteOutbox, sqliteStore } from "../../src/store/sqlite/index.ts";
 import { mostCounted } from "../../src/store/stats-contract.ts";
 import { freshSqlite } from "../support/databases.ts";
-import { largeNow, largeSqlite, readyLanes } from "./sqlite-large.ts";
+import { largeNow, largeSqlite, pendingOnOneLane, readyLanes, waitingLanes } from "./sqlite-large.ts";
 
 const now = new Date(largeNow);
 const own: Scope & { kind: "own" } = { kind: "own" };
@@ -110,6 +111,18 @@ function expectIndexed(texts: readonly string[], database = host): void {
   expect(problems.join("\n\n")).toBe("");
 }
 
+const pageBytes = 4_096;
+/** Where Linux counts the bytes that this process has read. */
+const bytesRead = "/proc/self/io";
+
+/** Pages that SQLite read from its files during `work`, on a connection that has none of them. */
+async function pagesRead(work: () => Promise<unknown>): Promise<number> {
+  const count = (): number => Number(/rchar: (\d+)/.exec(readFileSync(bytesRead, "utf8"))?.[1]);
+  const before = count();
+  await work();
+  return (count() - before) / pageBytes;
+}
+
 /** Counts what is asked of SQLite and what comes back. */
 class CountingConnection extends Connection {
   statements = 0;
@@ -165,7 +178,7 @@ async function publish(id: string, to: SqliteOutbox = store): Promise<void> {
   );
 }
 
-describe("SQLite plans on 320,000 deliveries, 120,000 events and 20,000 lanes", () => {
+describe(`SQLite plans with ${pendingOnOneLane} rows pending on a dead lane and ${waitingLanes} lanes that wait`, () => {
   test("capture, matching, dispatch, claim and record are served by indexes, without a sort", async () => {
     const texts = await statementsOf(async () => {
       await subscribe("real_a");
@@ -346,6 +359,28 @@ describe("SQLite plans on 320,000 deliveries, 120,000 events and 20,000 lanes", 
     expect(connection.statements - before).toBeLessThan(10);
     connection.close();
   });
+
+  test.runIf(existsSync(bytesRead))(
+    "a claim reads a few pages for each row it takes, whatever waits, is paused, open or due on a dead lane",
+    async () => {
+      const connection = new Connection(file.path);
+      await connection.connect();
+      const request = { now, limit: 50, leaseMs: 30_000, cursor: "sub_ready_007" };
+      let claimed = 0;
+      const pages = await pagesRead(() =>
+        connection.write(() => {
+          claimed = claimRows(connection, request, "token", largeNow).ids.length;
+        }),
+      );
+      connection.close();
+      expect(claimed).toBe(50);
+      expect(pages).toBeGreaterThan(10);
+      expect(pages).toBeLessThan(200);
+      // A look at each row of the dead lane would show.
+      const count = "SELECT count(due_at) FROM hookwell_delivery WHERE subscription_id = 'sub_dead'";
+      expect(await pagesRead(async () => host.prepare(count).get())).toBeGreaterThan(2_000);
+    },
+  );
 
   test("the same plans are taken when the application has run ANALYZE", () => {
     host.exec("ANALYZE");
