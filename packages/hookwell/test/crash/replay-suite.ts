@@ -125,7 +125,7 @@ export function replaySuite(store: ReplayOrder["store"]): void {
       }
       expect(killed).toBeGreaterThanOrEqual(Math.min(most, 10));
       broken = false;
-      for (;;) {
+      for (let turn = 0; turn < 20; turn++) {
         const { remaining } = await hooks.drain({ deadlineMs: 20_000 });
         const { status } = await hooks.replays.get(replay.id);
         if (remaining.pending === 0 && status === "done") break;
