@@ -87,7 +87,11 @@ describe.each<StoreKind>(["sqlite", "postgres"])("replays over HTTP on %s", (kin
       [{ ...body, status: [] }, "/status", /./],
       [{ ...body, status: ["pending"] }, "/status/0", /./],
       [{ ...body, since: ago(91 * day) }, "/since", /failed deliveries are kept 90 days, so since 20/],
-      [{ ...body, since: ago(31 * day), status: ["failed", "missing"] }, "/since", /events are kept 30 days/],
+      [
+        { ...body, since: ago(31 * day), status: ["failed", "missing"] },
+        "/since",
+        /events are kept 30 days, so since 20/,
+      ],
       [{ ...body, since: ago(-day) }, "/since", /past/],
       [{ ...body, until: ago(2 * day) }, "/until", /after since/],
     ];

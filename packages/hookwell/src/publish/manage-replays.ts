@@ -143,21 +143,21 @@ function checkPeriod(
   if (since >= at) refuse("/since", "must be in the past");
   if (until && until <= since) refuse("/until", "must be after since");
   if (!retention || !Array.isArray(status)) return;
-  const kept = {
-    failed: retention.failedMs,
-    delivered: retention.deliveredMs,
-    cancelled: retention.deliveredMs,
-    missing: retention.eventsMs,
-  };
-  for (const item of status) {
-    const from = at.getTime() - kept[item as ReplayedStatus];
-    if (since.getTime() >= from - slackMs) continue;
-    const what = item === "missing" ? "events are" : `${item} deliveries are`;
-    refuse(
-      "/since",
-      `is before retention: ${what} kept ${kept[item as ReplayedStatus] / dayMs} days, so since ${new Date(from).toISOString()}`,
-    );
-  }
+  // Of those that are kept too short, the shortest says how far back all of them go.
+  const [shortest] = [...status].map((item) => keptOf(item, retention)).sort((a, b) => a.ms - b.ms);
+  if (!shortest || since.getTime() >= at.getTime() - shortest.ms - slackMs) return;
+  const from = new Date(at.getTime() - shortest.ms).toISOString();
+  refuse("/since", `is before retention: ${shortest.what} kept ${daysText(shortest.ms)}, so since ${from}`);
+}
+
+function keptOf(status: ReplayedStatus, { failedMs, deliveredMs, eventsMs }: RetentionPolicy) {
+  if (status === "missing") return { what: "events are", ms: eventsMs };
+  return { what: `${status} deliveries are`, ms: status === "failed" ? failedMs : deliveredMs };
+}
+
+function daysText(ms: number): string {
+  const days = ms / dayMs;
+  return `${Number(days.toFixed(2))} ${days === 1 ? "day" : "days"}`;
 }
 
 function isTime(value: unknown): value is Date {
