@@ -58,7 +58,7 @@ describe.each(kinds)("on $name", (kind) => {
     await hooks.subscriptions.enable("sub_a");
     await world.advance(2_000);
     expect(sender.sent.map(({ delivery }) => delivery.eventId)).toEqual(["evt_before"]);
-    const unmatched = await hooks.events.list({ outcome: "unmatched" });
+    const unmatched = await hooks.events.list({ type: "thing.made", outcome: "unmatched" });
     expect(unmatched.items.map(({ id }) => id).sort()).toEqual(names(0, 7));
 
     const input = { subscriptionId: "sub_a", since: begin0(), status: ["missing"] } as const;
@@ -76,7 +76,7 @@ describe.each(kinds)("on $name", (kind) => {
       failed: 0,
       skipped: 0,
     });
-    expect((await hooks.events.list({ outcome: "unmatched" })).items).toEqual([]);
+    expect((await hooks.events.list({ type: "thing.made", outcome: "unmatched" })).items).toEqual([]);
     expect(await hooks.replays.count(input)).toEqual({ count: 0 });
     const bodies = sender.sent.map(({ delivery }) => JSON.parse(Buffer.from(delivery.payload).toString()));
     expect(bodies.find(({ id: of }) => of === "evt_0003")).toMatchObject({
