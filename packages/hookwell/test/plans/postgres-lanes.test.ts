@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { type LargeDatabase, largeDatabase } from "./postgres-large.ts";
 import type { Measured } from "./postgres-plans.ts";
 
@@ -95,4 +95,100 @@ test("stats stop counting: of 300,000 pending rows, 33,000 failing and 33,000 li
   expect(rowsRead(statements, "lane")).toBeLessThan(2_500);
   expect(rowsRead(statements, "subscription")).toBeLessThan(2_500);
   expect(rowsRead(statements, "minute_count")).toBeLessThan(200);
+});
+
+describe("while an operator holds", () => {
+  const own = { kind: "own" } as const;
+  const claim = async (limit = 100) => {
+    large.measuring.take();
+    const result = await large.store.claim({ now: null, limit, leaseMs: 30_000 });
+    const statements = large.measuring.take();
+    // Most rows of this database have no body: they fail unsent.
+    const taken = [...result.deliveries, ...result.failed];
+    return { ...result, taken, rows: rowsRead(statements, "delivery"), lanes: rowsRead(statements, "lane") };
+  };
+  const release = async (id: string): Promise<void> => {
+    await large.store.releaseHold(own, { id });
+    while ((await large.store.giveBackHeld(1_000, null)).more);
+  };
+
+  beforeAll(async () => {
+    // 3,000 rows of another type before the 300,000 of the dead lane, and 3,000 ready lanes of another project.
+    await large.pool.query(`
+      SET search_path TO hookwell;
+      INSERT INTO delivery (id, project_id, event_id, subscription_id, endpoint_id, variant, type, next_attempt_at,
+        due_at, created_at, updated_at)
+      SELECT 'dlv_h' || i, 'live', 'evt_h' || i, 'sub_dead', 'end_1', '', 'booking.created', 1000 + i, 1000 + i, i, i
+      FROM generate_series(1, 3000) AS i;
+      INSERT INTO lane (subscription_id) SELECT 'sub_a' || lpad(i::text, 6, '0') FROM generate_series(1, 3000) AS i;
+      INSERT INTO delivery (id, project_id, event_id, subscription_id, endpoint_id, variant, type, next_attempt_at,
+        due_at, created_at, updated_at)
+      SELECT 'dlv_a' || i, 'other', 'evt_a' || i, 'sub_a' || lpad(i::text, 6, '0'), 'end_1', '', 'user.created', 1, 1, i, i
+      FROM generate_series(1, 3000) AS i;
+      ANALYZE delivery, lane;
+    `);
+  });
+
+  test("a claim looks at no more lanes than it takes rows from, however many are ready", async () => {
+    const { taken, rows, lanes } = await claim();
+    expect(taken).toHaveLength(100);
+    expect(rows).toBeLessThan(650);
+    expect(lanes).toBeLessThan(450);
+  });
+
+  test("everything: a claim reads no delivery and no lane", async () => {
+    await large.store.setHold(own, { id: "hld_all", selector: { all: true } }, null);
+    const { taken, rows, lanes } = await claim();
+    expect([taken, rows]).toEqual([[], 0]);
+    expect(lanes).toBeLessThan(10);
+    await release("hld_all");
+  });
+
+  test("a project: thousands of its lanes are met once, a bounded number a claim, and then cost nothing", async () => {
+    await large.store.setHold(own, { id: "hld_other", selector: { projectId: "other" } }, null);
+    let claims = 0;
+    for (let again: boolean | undefined = true; again; claims++) {
+      const met = await claim();
+      expect(met.taken.every(({ projectId }) => projectId === "live")).toBe(true);
+      expect(met.rows).toBeLessThan(6_000);
+      expect(met.lanes).toBeLessThan(3_000);
+      again = met.again;
+    }
+    expect(claims).toBeLessThan(40);
+    const { taken, rows, lanes } = await claim();
+    expect(taken).toHaveLength(100);
+    expect(rows).toBeLessThan(4_000);
+    expect(lanes).toBeLessThan(200);
+    await release("hld_other");
+    const { rows: back } = await large.pool.query(
+      "SELECT count(*)::int AS n FROM hookwell.delivery WHERE project_id = 'other' AND status = 'pending' AND due_at >= 4e15",
+    );
+    expect(back).toEqual([{ n: 0 }]);
+  });
+
+  test("a type: what stands before 300,000 rows of its lane is set aside, and then costs nothing", async () => {
+    const rooms = new Map([["sub_dead", 10]]);
+    await large.store.setHold(own, { id: "hld_type", selector: { type: "booking.*" } }, null);
+    const found: string[] = [];
+    for (let again: boolean | undefined = true; again; ) {
+      large.measuring.take();
+      const result = await large.store.claim({ now: null, limit: 10, leaseMs: 30_000, room: 0, rooms });
+      expect(rowsRead(large.measuring.take(), "delivery")).toBeLessThan(4_000);
+      found.push(...[...result.deliveries, ...result.failed].map(({ type }) => type!));
+      again = result.again;
+    }
+    expect(new Set(found)).toEqual(new Set(["user.created"]));
+    large.measuring.take();
+    const last = await large.store.claim({ now: null, limit: 10, leaseMs: 30_000, room: 0, rooms });
+    expect(last.deliveries.length + last.failed.length).toBe(10);
+    expect(rowsRead(large.measuring.take(), "delivery")).toBeLessThan(2_500);
+    expect(await large.store.countToGiveBack(10_000)).toBe(0);
+    await large.store.releaseHold(own, { id: "hld_type" });
+    expect(await large.store.countToGiveBack(10_000)).toBeGreaterThan(2_900);
+    large.measuring.take();
+    await large.store.giveBackHeld(1_000, null);
+    expect(rowsRead(large.measuring.take(), "delivery")).toBeLessThan(6_000);
+    await release("hld_type");
+    expect(await large.store.countToGiveBack(10_000)).toBe(0);
+  });
 });

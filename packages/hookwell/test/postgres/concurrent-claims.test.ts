@@ -1,5 +1,7 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
-import type { PostgresOutbox } from "../../src/store/postgres/index.ts";
+import type { HoldSelector } from "../../src/model/hold.ts";
+import { deliveryId } from "../../src/model/ids.ts";
+import type { PostgresOptions, PostgresOutbox } from "../../src/store/postgres/index.ts";
 import { dispatchAll, emitted, eventInput, own, subscriptionInput, TestDatabase } from "./database.ts";
 
 let database: TestDatabase;
@@ -87,3 +89,141 @@ test("sixteen claimers at once get each of 500 rows once", async () => {
   expect(new Set(ids).size).toBe(500);
   expect(ids).toHaveLength(500);
 });
+
+test("a hold that is set between a claim and its last look gives the rows back, without an attempt", async () => {
+  const projectId = "late";
+  await stores[0]!.createSubscription(own, subscriptionInput("sub_late", { projectId }));
+  await stores[0]!.capture(own, [emitted("evt_late", { projectId })]);
+  await dispatchAll(stores[0]!);
+  const pool = database.pool();
+  let set = 0;
+  const slow = await database.store({
+    pool: {
+      connect: () => pool.connect(),
+      query: async (text: string, values?: (string | null)[]) => {
+        // The last look: the claim is committed.
+        if (text.includes("subscription_status") && set++ === 0)
+          await stores[0]!.setHold(own, { id: "hld_late", selector: { projectId } }, null);
+        return pool.query(text, values);
+      },
+    } as PostgresOptions["pool"],
+  });
+  expect((await slow.claim({ now: null, limit: 10, leaseMs: 60_000 })).deliveries).toEqual([]);
+  expect(set).toBeGreaterThan(0);
+  const { items } = await stores[0]!.listDeliveries({ projectId }, { limit: 10 });
+  expect(items).toMatchObject([{ status: "pending", hold: "held", attempts: 0 }]);
+  await stores[0]!.releaseHold(own, { projectId });
+  const { deliveries } = await slow.claim({ now: null, limit: 10, leaseMs: 60_000 });
+  expect(deliveries).toMatchObject([{ eventId: "evt_late", attempts: 1 }]);
+});
+
+test("holds that come and go under three workers: nothing is sent that was held throughout, nothing is lost, doubled or reordered", async () => {
+  let seed = 20_260_105;
+  const random = (most: number): number => {
+    seed = (Math.imul(seed, 1_664_525) + 1_013_904_223) >>> 0;
+    return Math.floor((seed / 2 ** 32) * most);
+  };
+  const projectId = "held";
+  for (let lane = 0; lane < 4; lane++)
+    await stores[0]!.createSubscription(
+      own,
+      subscriptionInput(`sub_held_${lane}`, { projectId, ordering: lane % 2 ? "subject" : "none" }),
+    );
+  const types = ["user.created", "user.updated", "booking.created"];
+  const events = Array.from({ length: 120 }, (_, i) =>
+    eventInput(`evt_held_${i}`, {
+      projectId,
+      type: types[i % 3]!,
+      route: types[i % 3]!,
+      subject: `user:${i % 8}`,
+      revision: i >> 3,
+    }),
+  );
+  const place = new Map(events.map(({ id, subject, revision }) => [id, { subject, revision }]));
+  const publish = async (part: typeof events): Promise<void> => {
+    await stores[0]!.capture(own, part);
+    const [matches = []] = await stores[0]!.matchSubscriptions([{ projectId, filters: ["", "user.*"] }]);
+    await stores[0]!.dispatch(
+      part.map(({ id, data }) => ({
+        projectId,
+        id,
+        bodies: [{ variant: "v", bytes: Buffer.from(data) }],
+        deliveries: matches.map((match) => ({
+          ...match,
+          variant: "v",
+          id: deliveryId(id, match.subscriptionId),
+        })),
+      })),
+      null,
+    );
+  };
+
+  const selectors: readonly HoldSelector[] = [
+    { all: true },
+    { projectId },
+    { type: "user.*" },
+    { type: "user.created" },
+    { type: "booking.created" },
+  ];
+  const covers = (selector: HoldSelector, type: string): boolean =>
+    !("type" in selector) ||
+    selector.type === type ||
+    (selector.type === "user.*" && type.startsWith("user."));
+  /** Holds that are surely in force: set is done, and release has not begun. */
+  const inForce = new Map<HoldSelector, number>();
+  let instant = 0;
+  let over = false;
+  const sent: string[] = [];
+  const faults: string[] = [];
+  const latest = new Map<string, number>();
+
+  const work = async (store: PostgresOutbox): Promise<void> => {
+    let cursor = "";
+    for (let idle = 0; idle < 20; ) {
+      const began = ++instant;
+      const claim = await store.claim({ now: null, limit: 1 + random(12), leaseMs: 60_000, cursor });
+      cursor = claim.cursor;
+      idle = over && claim.deliveries.length === 0 && !claim.again ? idle + 1 : 0;
+      for (const { id, type = "", eventId, subscriptionId } of claim.deliveries) {
+        for (const [selector, since] of inForce)
+          if (since < began && covers(selector, type)) faults.push(`${id} under ${JSON.stringify(selector)}`);
+        const { subject, revision } = place.get(eventId)!;
+        const lane = `${subscriptionId} ${subject}`;
+        if (Number(subscriptionId.at(-1)) % 2 && (latest.get(lane) ?? -1) > revision!)
+          faults.push(`${eventId} after revision ${latest.get(lane)}`);
+        latest.set(lane, revision!);
+      }
+      const outcomes = claim.deliveries.map(({ id, leaseToken = "" }) =>
+        random(10) === 0
+          ? { id, leaseToken, kind: "released" as const }
+          : { id, leaseToken, kind: "delivered" as const, exchange },
+      );
+      sent.push(...outcomes.filter(({ kind }) => kind === "delivered").map(({ id }) => id));
+      expect((await store.record(outcomes, null)).stale).toEqual([]);
+    }
+  };
+  const operate = async (): Promise<void> => {
+    for (let n = 0; n < 40; n++) {
+      const selector = selectors[random(selectors.length)]!;
+      const store = stores[random(2)]!;
+      if (n % 4 === 0) await publish(events.splice(0, 12));
+      if (inForce.delete(selector)) await store.releaseHold(own, selector);
+      else {
+        const { created } = await store.setHold(own, { id: `hld_${n}`, selector }, null);
+        expect(created).toBe(true);
+        inForce.set(selector, ++instant);
+      }
+      await stores[random(2)]!.giveBackHeld(1 + random(40), null);
+    }
+    while (events.length > 0) await publish(events.splice(0, 12));
+    for (const selector of selectors)
+      if (inForce.delete(selector)) await stores[1]!.releaseHold(own, selector);
+    while ((await stores[0]!.giveBackHeld(50, null)).more);
+    over = true;
+  };
+  await Promise.all([operate(), work(stores[0]!), work(stores[1]!), work(stores[1]!)]);
+  expect(faults).toEqual([]);
+  expect(sent).toHaveLength(120 * 4);
+  expect(new Set(sent).size).toBe(120 * 4);
+  expect(await stores[0]!.countToGiveBack(10)).toBe(0);
+}, 60_000);

@@ -34,7 +34,7 @@ export function firstUnheldSql(s: string, lane: string, and = ""): string {
 
 /** Rows that one claim sets aside: so much longer may it take. */
 export const mostAside = 500;
-const lanesPerBatch = 100;
+const lanesPerBatch = 1_000;
 /** Due rows looked at for that: of a lane that gave nothing, and of one that gave some. */
 const deepLook = 500;
 const shortLook = 50;

@@ -7,7 +7,7 @@ import { blockedUntilSql, policyRoomSql, rateFreeSql } from "./lanes.ts";
 const mostLanes = 1_000;
 /** While something is held: due rows that a claim looks at for one it may take, and lanes it looks at in vain. */
 const rowsAhead = 100;
-const lanesAhead = 500;
+const lanesAhead = 200;
 
 /**
  * The form of a claim: for all cases but holds; the one for the usual case, which is planned in a fraction of the
@@ -44,7 +44,13 @@ export function takeSql(s: string, form: TakeForm): string {
   const lanes = `${ready(0, ">")}
     UNION ALL
     ${ready(1, "<=")}`;
-  const seen = unheld ? `SELECT x.* FROM (${lanes}) AS x LIMIT (SELECT most FROM t) + ${lanesAhead}` : lanes;
+  const seen = unheld
+    ? `SELECT r.* FROM (${lanes}) AS r WHERE ${room} > 0 LIMIT (SELECT most FROM t) + ${lanesAhead}`
+    : lanes;
+  const looked = (and: string, end: string): string =>
+    `(SELECT l.subscription_id FROM ${s}.lane l
+      WHERE l.ready AND l.held = 0 AND ${and}l.subscription_id <= (SELECT ${end} FROM passed)
+      ORDER BY l.subscription_id)`;
   const due = (lane: string, range: string, after: string): string =>
     unheld ? unheldSql(s, lane, range, after) : plainSql(s, lane, range, after);
   // What a replay queued is looked for only where nothing live is due.
@@ -101,17 +107,23 @@ export function takeSql(s: string, form: TakeForm): string {
     lease_token = ${leaseTokenSql("d.order_key IS NOT NULL", "d.id")}
   FROM t WHERE ${oneOf("d.id", "SELECT picked.id FROM picked")}
 ${guarded ? spentSql(s) : ""}
-), passed AS (
-  SELECT max(f.lap) AS lap, max(f.subscription_id) FILTER (WHERE f.lap = (SELECT max(lap) FROM first)) AS lane,
-    count(*) >= (SELECT most FROM t) AS stopped
-  FROM first f
+), passed AS MATERIALIZED (
+  -- How far each lap has come. Bounds of an index: lanes that nobody looked at cost nothing.
+  SELECT CASE WHEN f.count < t.most OR f.lap = 1 THEN (SELECT max(l.subscription_id) FROM ${s}.lane l)
+      WHEN f.lap = 0 THEN f.lane ELSE '' END AS first_end,
+    CASE WHEN f.count < t.most THEN t.cursor WHEN f.lap = 1 THEN f.lane ELSE '' END AS second_end
+  FROM t, (
+    SELECT count(*) AS count, max(first.lap) AS lap,
+      max(first.subscription_id) FILTER (WHERE first.lap = (SELECT max(first.lap) FROM first)) AS lane
+    FROM first
+  ) AS f
 ), empty AS (
   SELECT r.subscription_id
-  FROM (${seen}) AS r, passed
-  WHERE (NOT passed.stopped OR (r.lap, r.subscription_id) <= (passed.lap, passed.lane))
-    AND NOT EXISTS (SELECT 1 FROM first f WHERE f.subscription_id = r.subscription_id)
-    AND ${room} > 0
-  LIMIT ${mostLanes}
+  FROM (${looked("l.subscription_id > (SELECT cursor FROM t) AND ", "first_end")}
+    UNION ALL
+    ${looked("", "second_end")}) AS r
+  WHERE NOT EXISTS (SELECT 1 FROM first f WHERE f.subscription_id = r.subscription_id) AND ${room} > 0
+  LIMIT ${unheld ? lanesAhead : mostLanes}
 )
 SELECT p.id, p.subscription_id, ${leaseTokenSql("p.ordered", "p.id")} AS lease_token, t.now, p.turn, p.lap,
   ${guarded ? `(SELECT min(spent.free) FROM spent WHERE spent.free > ${now}) - t.now` : "NULL::bigint"} AS again, NULL AS holds

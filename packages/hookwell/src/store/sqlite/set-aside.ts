@@ -11,7 +11,7 @@ const mostPerLane = 250;
 const mostPerClaim = 1_000;
 /** Lanes in which one claim may look in vain while something is held. */
 const mostInVain = 1_000;
-const lanesPerBatch = 100;
+const lanesPerBatch = 1_000;
 
 const asideText = `
 UPDATE hookwell_delivery INDEXED BY hookwell_delivery_id
