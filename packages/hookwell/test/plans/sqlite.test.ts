@@ -360,7 +360,6 @@ describe(`SQLite plans with ${pendingOnOneLane} rows pending on a dead lane and 
     connection.close();
   });
 
-<<<<<<< HEAD
   test.runIf(existsSync(bytesRead))(
     "a claim reads a few pages for each row it takes, whatever waits, is paused, open or due on a dead lane",
     async () => {
@@ -382,7 +381,7 @@ describe(`SQLite plans with ${pendingOnOneLane} rows pending on a dead lane and 
       expect(await pagesRead(async () => host.prepare(count).get())).toBeGreaterThan(2_000);
     },
   );
-=======
+
   test("a hold costs a claim a bounded number of rows, each once, and nothing is looked for while all is held", async () => {
     const connection = new CountingConnection(file.path);
     await connection.connect();
@@ -411,12 +410,12 @@ describe(`SQLite plans with ${pendingOnOneLane} rows pending on a dead lane and 
     expect((await claim()).ids).toHaveLength(10);
     connection.close();
   });
->>>>>>> 593d3fc (A claim looks at no lane that it does not reach; plans and races of holds are tested)
 
-  test("the same plans are taken when the application has run ANALYZE", () => 
+  test("the same plans are taken when the application has run ANALYZE", () => {
     host.exec("ANALYZE");
     expect(hot.length).toBeGreaterThan(60);
-    expectIndexed(hot););
+    expectIndexed(hot);
+  });
 
   test("and also when it ran ANALYZE while the tables had a few rows", async () => {
     const small = freshSqlite();
