@@ -1,5 +1,5 @@
 import type { Contestant, World } from "./contestants/contract.ts";
-import { contestants } from "./contestants/index.ts";
+import { allContestants } from "./contestants/index.ts";
 import { spread } from "./measuring.ts";
 import type { Options, Section } from "./options.ts";
 import type { Receiver } from "./receiver-process.ts";
@@ -30,7 +30,7 @@ export async function runSections(
 ): Promise<Results> {
   const { quick, deliveries, rounds } = options;
   const missing: string[] = [];
-  const list = contestants.filter((contestant) => isHere(contestant, options, world, missing));
+  const list = (await allContestants()).filter((contestant) => isHere(contestant, options, world, missing));
   for (const line of missing) report(`SKIPPED ${line}`);
   const results: Results = { missing };
   const section = async (name: Section, measure: () => Promise<void>): Promise<void> => {

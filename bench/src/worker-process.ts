@@ -1,5 +1,6 @@
+import pg from "pg";
 import type { Work, WorkConfig } from "./contestants/contract.ts";
-import { contestants } from "./contestants/index.ts";
+import { contestantCalled } from "./contestants/index.ts";
 import { type EmitPlan, emitAsPlanned } from "./emitting.ts";
 import { serve } from "./rpc.ts";
 
@@ -10,17 +11,25 @@ export interface Usage {
   /** CPU of this process so far, in ms. */
   readonly cpuMs: number;
   readonly rssBytes: number;
+  /** Statements that it has sent to PostgreSQL so far. */
+  readonly statements: number;
 }
+
+let statements = 0;
+const send = pg.Client.prototype.query as (...given: unknown[]) => unknown;
+pg.Client.prototype.query = function counted(this: pg.Client, ...given: unknown[]) {
+  statements++;
+  return send.apply(this, given);
+} as typeof pg.Client.prototype.query;
 
 function usage(): Usage {
   const { user, system } = process.cpuUsage();
-  return { cpuMs: (user + system) / 1_000, rssBytes: process.memoryUsage.rss() };
+  return { cpuMs: (user + system) / 1_000, rssBytes: process.memoryUsage.rss(), statements };
 }
 
 serve({
   open: async (config: WorkConfig) => {
-    const contestant = contestants.find(({ name }) => name === config.contestant);
-    work = await contestant!.work(config);
+    work = await (await contestantCalled(config.contestant)).work(config);
   },
   start: (expected: number) => work!.start(expected),
   stop: () => work!.stop(),

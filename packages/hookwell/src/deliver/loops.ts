@@ -56,7 +56,7 @@ export class Loops {
     this.#delivery = new DeliveryLoop(config);
     this.#delivery.onWanted = () => this.#pacers.deliver.poke();
     this.#delivery.onGone = () => this.maintainSoon();
-    this.#stopWatching = config.store.watch(() => this.wake());
+    this.#stopWatching = config.store.watch(() => this.#noticed());
     this.#running = Promise.all([
       ...(dispatcher ? [this.#dispatch(dispatcher)] : []),
       ...(worker ? [this.#deliver(), this.#maintain()] : []),
@@ -68,6 +68,21 @@ export class Loops {
   wake(): void {
     this.#pacers.dispatch.wake();
     this.#pacers.deliver.wake();
+  }
+
+  /**
+   * An event was emitted here. Where this process dispatches, its deliveries come to be by that, and are looked for
+   * then: claims before would find nothing, and cost more than all the rest of an event's way.
+   */
+  emitted(): void {
+    this.#pacers.dispatch.wake();
+    if (!this.#config.dispatcher) this.#pacers.deliver.wake();
+  }
+
+  /** Somebody else has committed something, or is about to. */
+  #noticed(): void {
+    this.emitted();
+    this.#pacers.deliver.poke();
   }
 
   /** Runs maintenance now instead of within the minute: after a deletion. */

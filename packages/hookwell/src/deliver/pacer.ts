@@ -7,6 +7,8 @@ const mostIdleMs = 1_000;
 const lastStep = 6;
 /** Where a series goes on when it is woken again: emits without pause must not make a look every millisecond. */
 const busyStep = 3;
+/** How long a series has to have lasted before a wake begins it anew. */
+const restartMs = 30;
 
 /** Decides when a loop looks again: polling from 200 ms rising to 1 s, a series after a wake, at once when poked. */
 export class Pacer {
@@ -14,6 +16,8 @@ export class Pacer {
   readonly #random: Random;
   #idleMs = leastIdleMs;
   #step: number | undefined;
+  /** What was waited since the series began. */
+  #seriesMs = 0;
   #poked = false;
   readonly #stopped = new AbortController();
   #waiting: { readonly ms: number; readonly end: AbortController } | undefined;
@@ -31,7 +35,10 @@ export class Pacer {
 
   /** Work has been, or is about to be, committed: begin the series. */
   wake(): void {
-    this.#step = this.#step === undefined ? 0 : Math.min(this.#step, busyStep);
+    if (this.#step === undefined || this.#seriesMs >= restartMs) {
+      this.#step = 0;
+      this.#seriesMs = 0;
+    } else this.#step = Math.min(this.#step, busyStep);
     // A wait that is short anyway is left alone, or wakes without pause would put it off for ever.
     if (this.#waiting && this.#waiting.ms > 2 ** busyStep) this.#waiting.end.abort();
   }
@@ -67,6 +74,7 @@ export class Pacer {
   #nextMs(): number {
     if (this.#step !== undefined) {
       const ms = 2 ** this.#step;
+      this.#seriesMs += ms;
       this.#step = this.#step < lastStep ? this.#step + 1 : undefined;
       return ms;
     }

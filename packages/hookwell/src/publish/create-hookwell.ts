@@ -54,7 +54,7 @@ export function createHookwell<
   const wake = (): void => engine.wake();
 
   const rules = { catalogue, project, tenants, clock, eventId: idFunc("evt_", clock, random) };
-  const emitter = new Emitter({ store, rules, scopes, observe, wake });
+  const emitter = new Emitter({ store, rules, scopes, observe, wake: () => engine.emitted() });
   const testParts: TestSendParts = {
     store,
     catalogue,

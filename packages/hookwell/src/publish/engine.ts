@@ -68,6 +68,11 @@ export class Engine {
     for (const run of this.#runs) run.wake();
   }
 
+  /** An event was emitted: its commit is coming. */
+  emitted(): void {
+    for (const run of this.#runs) run.emitted();
+  }
+
   /** A subscription was deleted: its pending rows are for maintenance. */
   maintainSoon(): void {
     for (const run of this.#runs) run.maintainSoon();

@@ -31,6 +31,10 @@ export class StartedRun implements Run {
     this.#loops?.wake();
   }
 
+  emitted(): void {
+    this.#loops?.emitted();
+  }
+
   maintainSoon(): void {
     this.#loops?.maintainSoon();
   }
