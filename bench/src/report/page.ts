@@ -61,13 +61,12 @@ function pageText({ machine, results, ratios }: PageParts, remarks: string): str
 
 # Benchmarks
 
-Measured by \`npm run bench\` in one run on ${machine}. fsync and synchronous_commit are on for everybody, and Redis
-appends with fsync always. All rounds ran in turns, so ratios are between neighbours in time. Absolute numbers say
+Measured by \`npm run bench\` in one run on ${machine}.
+
+fsync and synchronous_commit are on for everybody, and Redis appends with fsync always. All rounds ran in turns, so ratios are between neighbours in time. Absolute numbers say
 something about this machine; the ratios are what to read.
 
-${missing}
-
-![Deliveries a second, latency and backlog](images/benchmarks.svg)
+${missing ? `${missing}\n\n` : ""}![Deliveries a second, latency and backlog](images/benchmarks.svg)
 
 ## Ratios and targets
 

@@ -11,7 +11,7 @@ export interface Ratio {
   readonly target?: { readonly atLeast: number } | { readonly below: number };
 }
 
-const ours = ["Hookwell on PostgreSQL", "Hookwell on SQLite"] as const;
+const isOurs = (name: string): boolean => name.startsWith("Hookwell");
 const bare = "bare undici loop";
 
 export function ratiosOf(results: Results): Ratio[] {
@@ -27,17 +27,16 @@ function throughput({ throughput: list = [] }: Results): Ratio[] {
   const roundsOf = (name: string): readonly Round[] =>
     list.find(({ contestant }) => contestant === name)?.rounds ?? [];
   const ratios: Ratio[] = [];
-  for (const name of ours) {
+  for (const { contestant: name } of list.filter(({ contestant }) => isOurs(contestant))) {
     const mine = roundsOf(name);
-    if (mine.length === 0) continue;
     for (const { contestant: other, rounds } of list) {
-      if ((ours as readonly string[]).includes(other)) continue;
+      if (isOurs(other)) continue;
       const compare = (value: (round: Round) => number): Spread =>
         spread(mine.map((round, index) => value(round) / value(rounds[index]!)));
       const target =
         other === bare
           ? { atLeast: 0.5 }
-          : other === "graphile-worker" && name === ours[0]
+          : other === "graphile-worker" && name.includes("PostgreSQL")
             ? { atLeast: 2 }
             : undefined;
       ratios.push({
@@ -70,7 +69,6 @@ function capture({ capture: list = [] }: Results): Ratio[] {
 
 function latencies({ latency: list = [] }: Results): Ratio[] {
   return list.flatMap(({ contestant, processes, load, latency }) => {
-    const isOurs = (ours as readonly string[]).includes(contestant);
     const place = `${contestant}, ${load === "idle" ? "idle" : "half load"}, ${processes === "one" ? "one process" : "two processes"}`;
     const line = (which: string, value: number, below?: number): Ratio => ({
       section: "latency",
@@ -79,7 +77,7 @@ function latencies({ latency: list = [] }: Results): Ratio[] {
       values: { min: value, median: value, max: value },
       ...(below !== undefined && { target: { below } }),
     });
-    const targets = isOurs && load === "idle" ? (processes === "one" ? [10, 50] : [100]) : [];
+    const targets = isOurs(contestant) && load === "idle" ? (processes === "one" ? [10, 50] : [100]) : [];
     return [line("p50", latency.p50, targets[0]), line("p99", latency.p99, targets[1])];
   });
 }

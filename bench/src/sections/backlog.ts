@@ -142,6 +142,8 @@ class DeadLane {
       [id, this.#rows + 1, rows],
     );
     await this.#pool.query("VACUUM (ANALYZE) hookwell.delivery, hookwell.event, hookwell.body");
+    // What filling left to do is not to be done while others are measured.
+    await this.#pool.query("CHECKPOINT");
     this.#rows = rows;
   }
 }
