@@ -16,14 +16,19 @@ class LongestFirst extends BaseSequencer {
 
 const long = process.env.HOOKWELL_LONG !== undefined;
 
+/** Minutes of processes that die, and of pages that are looked at in many ways: CI runs them after npm test. */
+const slow = [
+  "apps/appointments/test/crash/**",
+  "apps/appointments/test/pages/{looks,managing,npm-start}-in-browser.test.ts",
+];
+
 // One configuration for the whole repository. Tests import packages by name and get their sources.
 export default defineConfig({
   resolve: { conditions: ["@hookwell/source"] },
   ssr: { resolve: { conditions: ["@hookwell/source"] } },
   test: {
     include: ["packages/*/test/**/*.test.ts", "apps/*/test/**/*.test.ts"],
-    // Minutes of processes that die belong to npm run test:long, which CI runs after npm test.
-    exclude: ["**/node_modules/**", ...(long ? [] : ["apps/appointments/test/crash/**"])],
+    exclude: ["**/node_modules/**", ...(long ? [] : slow)],
     globalSetup: ["./packages/hookwell/test/support/postgres-server.ts"],
     execArgv: ["--conditions=@hookwell/source"],
     // Only what hangs runs into these: on a machine with other work, an honest second can take a minute.

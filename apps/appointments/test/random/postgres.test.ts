@@ -1,3 +1,3 @@
 import { transitionsSuite } from "./transitions-suite.ts";
 
-transitionsSuite("postgres", { usual: 12, long: 40 });
+transitionsSuite("postgres", { usual: 6, long: 40 });
