@@ -1,4 +1,6 @@
 import { Validator } from "@seriousme/openapi-schema-validator";
+import { Ajv2020 } from "ajv/dist/2020.js";
+import addFormats from "ajv-formats";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { type Json, startWorld, type World } from "./support/world.ts";
 
@@ -57,6 +59,59 @@ describe("the description of the API", () => {
         }
       }
     expect(ids.size).toBeGreaterThan(20);
+  });
+
+  test("every body and every kind of thing has an example, and it is as its schema says", () => {
+    const ajv = new Ajv2020({ strict: false });
+    (addFormats as unknown as (ajv: Ajv2020) => void)(ajv);
+    ajv.addSchema({ ...document, $id: "openapi" });
+    const fits = (place: string, example: unknown, where: string): void => {
+      expect(example, `${where} has no example`).toBeDefined();
+      const validate = ajv.compile({ $ref: `openapi#${place}` });
+      expect(validate(example) || ajv.errorsText(validate.errors), where).toBe(true);
+    };
+    const at = (...steps: string[]): string =>
+      steps
+        .map((step) => `/${encodeURIComponent(step.replaceAll("~", "~0").replaceAll("/", "~1"))}`)
+        .join("");
+    for (const [path, item] of Object.entries(document.paths as Record<string, Json>))
+      for (const [method, operation] of Object.entries(item as Record<string, Json>))
+        for (const [media, body] of Object.entries((operation.requestBody?.content ?? {}) as Json)) {
+          const place = at("paths", path, method, "requestBody", "content", media, "schema");
+          fits(place, (body as Json).example, `${method} ${path}`);
+        }
+    for (const name of [
+      "Subscription",
+      "CreatedSubscription",
+      "Event",
+      "Delivery",
+      "Key",
+      "Problem",
+      "Explanation",
+    ])
+      fits(at("components", "schemas", name), document.components.schemas[name].example, name);
+  });
+
+  test("every problem that an operation may answer has its codes, and each code has one status", () => {
+    const statuses = new Map<string, string>();
+    for (const [path, item] of Object.entries(document.paths as Record<string, Json>))
+      for (const [method, operation] of Object.entries(item as Record<string, Json>)) {
+        if (path.startsWith("/v1/") && method === "post")
+          for (const code of ["idempotency_in_progress", "idempotency_key_reused"])
+            expect(JSON.stringify(operation.responses), `${method} ${path}`).toContain(code);
+        for (const [status, response] of Object.entries(operation.responses as Record<string, Json>)) {
+          if (Number(status) < 400) continue;
+          const schema = response.content["application/problem+json"].schema;
+          const codes: string[] = schema.allOf[1].properties.code.enum;
+          expect(codes.length, `${method} ${path} ${status}`).toBeGreaterThan(0);
+          for (const code of codes) {
+            expect(statuses.get(code) ?? status, code).toBe(status);
+            statuses.set(code, status);
+            expect(response.description).toContain(`\`${code}\``);
+          }
+        }
+      }
+    expect(statuses.size).toBeGreaterThan(20);
   });
 
   test("the check of answers in these tests notices a field that is not described", () => {

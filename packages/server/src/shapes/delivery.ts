@@ -2,6 +2,7 @@ import { z } from "@hono/zod-openapi";
 import type { DeliverySelection } from "hookwell";
 import { pageQuery } from "../http/paging.ts";
 import { answeredTime, eventType, moment, name, timeRange } from "./common.ts";
+import { deliveryExample } from "./examples.ts";
 
 export { deliveryDetailToJson, deliveryToJson } from "hookwell/environment";
 
@@ -28,7 +29,7 @@ const shape = {
   delivered_at: answeredTime.nullable(),
 };
 
-export const delivery = z.strictObject(shape).openapi("Delivery");
+export const delivery = z.strictObject(shape).openapi("Delivery", { example: deliveryExample });
 
 /** One exchange, as it went. */
 export const attempt = z

@@ -2,6 +2,7 @@ import { z } from "@hono/zod-openapi";
 import { pageQuery } from "../http/paging.ts";
 import { answeredTime, anyJson, eventType, name, timeRange, timestamp } from "./common.ts";
 import { delivery } from "./delivery.ts";
+import { eventExample, explanationExample } from "./examples.ts";
 
 export { eventToJson, explanationToJson } from "hookwell/environment";
 
@@ -34,7 +35,9 @@ export const newEvent = z
 
 export const newEvents = z.union([newEvent, z.array(newEvent).min(1).max(100)]);
 
-export const emitted = z.strictObject({ id: z.string(), duplicate: z.boolean() }).openapi("Emitted");
+export const emitted = z
+  .strictObject({ id: z.string(), duplicate: z.boolean() })
+  .openapi("Emitted", { example: { id: eventExample.id, duplicate: false } });
 export const emittedOneOrMany = z.union([emitted, z.array(emitted)]);
 
 const shape = {
@@ -54,7 +57,7 @@ const shape = {
   data: anyJson,
 };
 
-export const event = z.strictObject(shape).openapi("Event");
+export const event = z.strictObject(shape).openapi("Event", { example: eventExample });
 export const eventDetail = z
   .strictObject({
     ...shape,
@@ -103,7 +106,7 @@ export const explanation = z
     delivery_id: z.string().nullable(),
     delivery_status: z.enum(["pending", "delivered", "failed", "cancelled"]).nullable(),
   })
-  .openapi("Explanation");
+  .openapi("Explanation", { example: explanationExample });
 
 export const explainQuery = z.strictObject({
   project_id: name.optional(),

@@ -2,6 +2,7 @@ import { z } from "@hono/zod-openapi";
 import { pageQuery } from "../http/paging.ts";
 import { scopes } from "../http/scopes.ts";
 import { answeredTime, moment, name, text } from "./common.ts";
+import { keyExample } from "./examples.ts";
 
 export { keyToJson } from "hookwell/environment";
 
@@ -24,7 +25,7 @@ export const newKey = z
   })
   .openapi("NewKey");
 
-export const key = z.strictObject(shape).openapi("Key");
+export const key = z.strictObject(shape).openapi("Key", { example: keyExample });
 export const createdKey = z
   .strictObject({ ...shape, key: z.string().openapi({ description: "Shown here and never again." }) })
   .openapi("CreatedKey");

@@ -1,4 +1,5 @@
 import { z } from "@hono/zod-openapi";
+import { problemExample } from "./examples.ts";
 
 /** RFC 9457, with the stable code, the id of the request, and each fault with its JSON pointer. */
 export const problem = z
@@ -11,4 +12,4 @@ export const problem = z
     request_id: z.string(),
     errors: z.array(z.strictObject({ pointer: z.string(), message: z.string() })).optional(),
   })
-  .openapi("Problem");
+  .openapi("Problem", { example: problemExample });

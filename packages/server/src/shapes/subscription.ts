@@ -1,6 +1,7 @@
 import { z } from "@hono/zod-openapi";
 import { pageQuery } from "../http/paging.ts";
 import { answeredTime, name, text } from "./common.ts";
+import { subscriptionExample } from "./examples.ts";
 
 export { subscriptionToJson } from "hookwell/environment";
 
@@ -108,13 +109,15 @@ const shape = {
   updated_at: answeredTime,
 };
 
-export const subscription = z.strictObject(shape).openapi("Subscription");
+export const subscription = z.strictObject(shape).openapi("Subscription", { example: subscriptionExample });
 export const createdSubscription = z
   .strictObject({
     ...shape,
     secret: z.string().openapi({ description: "Signs the webhooks. Shown here and never again." }),
   })
-  .openapi("CreatedSubscription");
+  .openapi("CreatedSubscription", {
+    example: { ...subscriptionExample, secret: "whsec_C2FVsBQIhrscChlQIMV+b5sSYspob7oD" },
+  });
 
 export const subscriptionQuery = z.strictObject({
   project_id: name.optional(),
