@@ -65,6 +65,11 @@ describe.each<StoreKind>(["memory", "sqlite"])("holds over HTTP on %s", (kind) =
     expect((await world.call("POST", "/v1/holds", { key: reader, body: { all: true } })).status).toBe(403);
   });
 
+  test("a body that says nothing to hold is told what it may say", async () => {
+    const { json } = await world.call("POST", "/v1/holds", { body: {} });
+    expect(json).toMatchObject({ status: 400, detail: expect.stringContaining("exactly one of all (true)") });
+  });
+
   test.each([
     [{}],
     [{ all: false }],

@@ -30,7 +30,12 @@ export const hold: Command = {
   help: commandHelp({
     name: "hold",
     summary,
-    usage: [["hold --all | --project <id> | --type <type> [--reason <text>]"], ["hold --list"]],
+    usage: [
+      ["hold --all [--reason <text>]", "everything"],
+      ["hold --project <id>", "one project"],
+      ["hold --type <type>", "an event type, or a family of them"],
+      ["hold --list", "what is held"],
+    ],
     options,
     notes: [
       "While something is held, events are captured and dispatched as always (their bodies are frozen, and a subscription that is made later does not get them), and nothing that the hold covers is sent, by any process. A send in flight is finished. It is a row in the database: it takes effect with the next claim, everywhere, and survives restarts.",

@@ -14,7 +14,7 @@ const reason = text(1000).optional().openapi({ description: "Why, for whoever fi
 /** One of the three. */
 export const newHold = z
   .union([
-    z.strictObject({ all: z.literal(true), reason }),
+    z.strictObject({ all: z.literal(true, "give exactly one of all (true), project_id and type"), reason }),
     z.strictObject({ project_id: name, reason }),
     z.strictObject({ type: filter, reason }),
   ])
