@@ -176,6 +176,17 @@ const command = fc.oneof(
       ms: fc.constantFrom(1, 50, 1_000, 29_999, 30_000, 60_000, 86_400_000, 2_592_000_000),
     }),
   },
+  {
+    weight: 2,
+    arbitrary: fc.record({
+      do: fc.constant("request"),
+      key: fc.nat(1),
+      content: fc.constantFrom(0, 0, 0, 1),
+      repeatable: fc.boolean(),
+      leaseMs: fc.constantFrom(1_000, 30_000),
+      end: fc.constantFrom("finish", "finish", "abandon", "late", "never"),
+    }),
+  },
   { weight: 1, arbitrary: fc.record({ do: fc.constant("restart") }) },
   {
     weight: 2,

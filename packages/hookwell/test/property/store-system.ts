@@ -52,6 +52,8 @@ export class StoreSystem {
   /** Rows as they were claimed, in order: commands name a claim by its place, as tokens differ. */
   readonly #claims: Delivery[] = [];
   readonly #rows: string[] = [];
+  /** The token that the last request under a key was begun with. */
+  readonly #requestTokens = new Map<string, string>();
   #replays = 0;
   #cursor = "";
   #staleBefore = 0;
@@ -169,6 +171,8 @@ export class StoreSystem {
       }
       case "look":
         return this.#look(command);
+      case "request":
+        return this.#request(command);
       case "restart":
         return this.#restart();
       case "step":
@@ -482,6 +486,21 @@ export class StoreSystem {
     const released = await this.#store.releaseHold(own, selector(what));
     while ((await this.#store.giveBackHeld(giveBack, null)).more);
     return { released, left: await this.#store.countToGiveBack(10) };
+  }
+
+  /** A token is a store's own: `late` ends the request with the one before. */
+  async #request(command: Call<"request">): Promise<unknown> {
+    const { key, content, repeatable, leaseMs, end } = command;
+    const name = { owner: "key_1", key: `k${key}` };
+    const request = { ...name, fingerprint: `f${content}`, leaseMs, repeatable };
+    const begun = await this.#store.beginRequest(request, null);
+    const token = begun.state === "begun" ? begun.token : "none";
+    const given = end === "late" ? (this.#requestTokens.get(name.key) ?? "none") : token;
+    this.#requestTokens.set(name.key, token);
+    const { token: _token, ...seen } = { token, ...begun };
+    if (end === "abandon") await this.#store.abandonRequest(name, given);
+    if (end === "never" || end === "abandon") return seen;
+    return [seen, await this.#store.finishRequest(name, given, `answer ${end} ${content}`)];
   }
 
   async #look(command: Call<"look">): Promise<unknown> {
