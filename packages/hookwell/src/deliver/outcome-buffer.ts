@@ -85,7 +85,7 @@ export class OutcomeBuffer {
   }
 
   #flush(): void {
-    this.#gathering?.abort();
+    this.#gathering?.abort("flushed");
     this.#gathering = undefined;
     if (this.#recording !== undefined || this.#entries.length === 0) return;
     const batch = this.#entries;

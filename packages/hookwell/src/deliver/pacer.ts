@@ -10,6 +10,9 @@ const busyStep = 3;
 /** How long a series has to have lasted before a wake begins it anew. */
 const restartMs = 30;
 
+/** A reason at hand: without one each abort makes an error with its stack, which costs more than the wait. */
+const woken = "woken";
+
 /** Decides when a loop looks again: polling from 200 ms rising to 1 s, a series after a wake, at once when poked. */
 export class Pacer {
   readonly #timers: Timers;
@@ -30,7 +33,7 @@ export class Pacer {
   /** Work is there: look now. */
   poke(): void {
     this.#poked = true;
-    this.#waiting?.end.abort();
+    this.#waiting?.end.abort(woken);
   }
 
   /** Work has been, or is about to be, committed: begin the series. */
@@ -40,13 +43,13 @@ export class Pacer {
       this.#seriesMs = 0;
     } else this.#step = Math.min(this.#step, busyStep);
     // A wait that is short anyway is left alone, or wakes without pause would put it off for ever.
-    if (this.#waiting && this.#waiting.ms > 2 ** busyStep) this.#waiting.end.abort();
+    if (this.#waiting && this.#waiting.ms > 2 ** busyStep) this.#waiting.end.abort(woken);
   }
 
   /** Ends the wait under way and every later one. */
   stop(): void {
     this.#stopped.abort();
-    this.#waiting?.end.abort();
+    this.#waiting?.end.abort(woken);
   }
 
   /** Waits until it is time for the next look, at most `mostMs`. `found`: the last one found work. */

@@ -29,12 +29,22 @@ export class Table<Row> {
   }
 
   /** Every row, in no order to rely on. */
-  *values(): IterableIterator<Row> {
+  values(): Iterable<Row> {
+    // Most layers change few tables: what they did not touch is read without a layer.
+    if (this.#under && this.#own.size === 0) return this.#under.values();
+    return this.#values();
+  }
+
+  *#values(): IterableIterator<Row> {
     if (this.#under) yield* this.#under.#valuesExcept(this.#own);
     for (const row of this.#own.values()) if (row !== undefined) yield row;
   }
 
   *#valuesExcept(hidden: ReadonlyMap<string, unknown>): IterableIterator<Row> {
+    if (this.#own.size === 0) {
+      if (this.#under) yield* this.#under.#valuesExcept(hidden);
+      return;
+    }
     for (const [key, row] of this.#own) if (row !== undefined && !hidden.has(key)) yield row;
     if (!this.#under) return;
     const all = new Map<string, unknown>([...hidden, ...this.#own]);
@@ -43,6 +53,7 @@ export class Table<Row> {
 
   /** Moves this layer's changes into the one under it. */
   merge(): void {
+    if (this.#own.size === 0) return;
     for (const [key, row] of this.#own) {
       if (row === undefined) this.#under?.delete(key);
       else this.#under?.set(key, row);

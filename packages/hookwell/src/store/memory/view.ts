@@ -18,7 +18,9 @@ import {
 
 /** The same object without the keys whose value is undefined. */
 export function defined<T extends object>(value: T): T {
-  return Object.fromEntries(Object.entries(value).filter(([, item]) => item !== undefined)) as T;
+  const kept: Partial<T> = {};
+  for (const key of Object.keys(value) as (keyof T)[]) if (value[key] !== undefined) kept[key] = value[key];
+  return kept as T;
 }
 
 /** The version that counts: the newest one for a replaced version, otherwise itself. */
