@@ -9,7 +9,8 @@ process.env.NODE_COMPILE_CACHE ??= compileCache;
 class LongestFirst extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
     const sorted = await super.sort(files);
-    const isLong = ({ moduleId }: TestSpecification): boolean => /\/(random|crash)\//.test(moduleId);
+    const isLong = ({ moduleId }: TestSpecification): boolean =>
+      /\/(random|crash|simulator)\//.test(moduleId);
     return [...sorted.filter(isLong), ...sorted.filter((file) => !isLong(file))];
   }
 }

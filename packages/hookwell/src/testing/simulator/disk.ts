@@ -1,0 +1,180 @@
+import { existsSync, mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { DatabaseSync, type StatementSync } from "node:sqlite";
+import type { SqliteHandle, SqliteStatement, SqliteValue } from "../../store/sqlite/driver.ts";
+import { sqliteStore } from "../../store/sqlite/index.ts";
+import type { SimProcess } from "./process.ts";
+
+/** The keys of every simulated store: sealing is real, its keys are no secret here. */
+export const encryptionKeys = `k1:${Buffer.alloc(32, 7).toString("base64")}`;
+
+const file = "app.db";
+
+/** What the simulated application keeps beside Hookwell's tables. */
+const applicationTables = `
+CREATE TABLE app_order (id TEXT PRIMARY KEY, revision INTEGER NOT NULL) STRICT;
+CREATE TABLE app_change (event_id TEXT PRIMARY KEY, facts TEXT NOT NULL) STRICT;`;
+
+/** A real connection, with the statements that were ever prepared on it. */
+class Line {
+  readonly database: DatabaseSync;
+  readonly #statements = new Map<string, StatementSync>();
+
+  constructor(path: string) {
+    this.database = new DatabaseSync(path);
+    // Nothing here is meant to outlive the machine.
+    this.database.exec("PRAGMA synchronous = OFF");
+  }
+
+  prepare(sql: string): StatementSync {
+    let statement = this.#statements.get(sql);
+    if (!statement) {
+      statement = this.database.prepare(sql);
+      this.#statements.set(sql, statement);
+    }
+    return statement;
+  }
+
+  rollback(): void {
+    if (this.database.isTransaction) this.database.exec("ROLLBACK");
+  }
+}
+
+/**
+ * The file of the simulated databases, one after the other. The processes of a run share one real connection: no
+ * write transaction of theirs spans an await, so they take turns on it whatever the number of connections, and
+ * opening many, each with its statements and its cache, would cost more than all the rest of a run. Only a
+ * transaction that the application keeps open has a connection of its own, which locks the others out as it would.
+ */
+export class Disk {
+  readonly #directory: string;
+  readonly path: string;
+  /** Changes the SQL of the product, for planted faults. */
+  readonly rewrite: (sql: string) => string;
+  readonly #shared: Line;
+  readonly #alone: Line[] = [];
+  readonly #idle: Line[] = [];
+  readonly #memory = new Line(":memory:");
+  readonly #emptyText: string;
+
+  private constructor(directory: string, rewrite: (sql: string) => string, ruin: string) {
+    this.#directory = directory;
+    this.path = join(directory, file);
+    this.rewrite = rewrite;
+    this.#shared = new Line(this.path);
+    const { database } = this.#shared;
+    database.exec(applicationTables + ruin);
+    const tables = database
+      .prepare(
+        "SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT IN ('hookwell_meta', 'hookwell_migration')",
+      )
+      .all() as { name: string }[];
+    this.#emptyText = `BEGIN IMMEDIATE;${tables.map(({ name }) => `DELETE FROM ${name};`).join("")}COMMIT`;
+  }
+
+  /** @param ruin SQL that takes something away from the schema, for planted faults */
+  static async make(rewrite: (sql: string) => string = (sql) => sql, ruin = ""): Promise<Disk> {
+    const directory = mkdtempSync(join(existsSync("/dev/shm") ? "/dev/shm" : tmpdir(), "hookwell-sim-"));
+    const store = sqliteStore({ path: join(directory, file), encryptionKeys, migrate: true });
+    await store.open({ withKeys: true });
+    await store.close();
+    return new Disk(directory, rewrite, ruin);
+  }
+
+  /** Ends whatever the last run left open, and empties the tables. */
+  format(): void {
+    for (const line of [this.#shared, ...this.#alone]) line.rollback();
+    this.#idle.push(...this.#alone.splice(0));
+    this.#shared.database.exec(this.#emptyText);
+  }
+
+  /** A connection of a process; only `:memory:` is no file. */
+  open(process: SimProcess, path = this.path): SimHandle {
+    return new SimHandle(this, process, path === this.path ? this.#shared : this.#memory);
+  }
+
+  /** One for a transaction that stays open. */
+  openAlone(process: SimProcess): SimHandle {
+    const line = this.#idle.pop() ?? new Line(this.path);
+    this.#alone.push(line);
+    return new SimHandle(this, process, line);
+  }
+
+  close(): void {
+    for (const { database } of [this.#shared, ...this.#alone, ...this.#idle, this.#memory]) database.close();
+    rmSync(this.#directory, { recursive: true });
+  }
+}
+
+/**
+ * A connection of one process, as node:sqlite would give it. Every statement may be the last thing its process does;
+ * a dead process's connection is gone, and with it the transaction that was open.
+ */
+export class SimHandle implements SqliteHandle {
+  readonly #disk: Disk;
+  readonly #process: SimProcess;
+  readonly #line: Line;
+  #closed = false;
+  /** Told at once, before anybody else can know. */
+  onCommit: () => void = () => {};
+
+  constructor(disk: Disk, process: SimProcess, line: Line) {
+    this.#disk = disk;
+    this.#process = process;
+    this.#line = line;
+    process.onCrash(() => this.close());
+  }
+
+  get isTransaction(): boolean {
+    return !this.#closed && this.#line.database.isTransaction;
+  }
+
+  exec(sql: string): void {
+    this.#process.statement(sql);
+    if (!sql.startsWith("PRAGMA synchronous")) this.#line.database.exec(sql);
+    if (sql === "COMMIT") this.onCommit();
+  }
+
+  prepare(sql: string): SimStatement {
+    const statement = this.#line.prepare(this.#disk.rewrite(sql));
+    return new SimStatement(this.#process, sql, statement);
+  }
+
+  /** What is open is rolled back. */
+  close(): void {
+    if (this.#closed) return;
+    this.#closed = true;
+    this.#line.rollback();
+  }
+}
+
+export class SimStatement implements SqliteStatement {
+  readonly #process: SimProcess;
+  readonly #sql: string;
+  readonly #statement: StatementSync;
+
+  constructor(process: SimProcess, sql: string, statement: StatementSync) {
+    this.#process = process;
+    this.#sql = sql;
+    this.#statement = statement;
+  }
+
+  columns(): readonly unknown[] {
+    return this.#statement.columns();
+  }
+
+  /** The shape of results is the default one already. */
+  setReadBigInts(): void {}
+  setReturnArrays(): void {}
+
+  all(...params: SqliteValue[]): unknown[] {
+    this.#process.statement(this.#sql);
+    return this.#statement.all(...params);
+  }
+
+  run(...params: SqliteValue[]): void {
+    this.#process.statement(this.#sql);
+    this.#statement.run(...params);
+  }
+}
