@@ -1,8 +1,4 @@
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { Loops } from "../../src/deliver/loops.ts";
-import type { Delivery } from "../../src/model/delivery.ts";
-import type { OutboxStore } from "../../src/store/contract.ts";
-import { MortalWorker } from "../deliver/mortal-worker.ts";
 import { kinds } from "../deliver/stores.ts";
 import { type FakeAnswer, FakeSender, names, World } from "../deliver/world.ts";
 
@@ -28,27 +24,21 @@ describe.each(kinds)("on $name", (kind) => {
     await world.subscribe("sub_a", { ordering: "subject" });
     const subjects = names(0, 4, "booking:");
     const flying = new Map<string, number>();
-    const answer = async ({ subject = "" }: Delivery): Promise<FakeAnswer> => {
-      expect(flying.get(subject) ?? 0).toBe(0);
-      flying.set(subject, 1);
+    const sender = new FakeSender(world.time, async ({ subject = "" }): Promise<FakeAnswer> => {
+      const others = flying.get(subject) ?? 0;
+      expect(others).toBe(0);
+      flying.set(subject, others + 1);
       await world.time.sleep(5 + Math.floor(random() * 60));
       flying.set(subject, 0);
       const luck = random();
       return luck < 0.2 ? 500 : luck < 0.25 ? "connect_refused" : 200;
-    };
-    const sender = new FakeSender(world.time, answer);
+    });
     const policy = [300, 300, 300, 300, 300, 300, 300];
-    const live = (itsStore: OutboxStore): MortalWorker =>
-      new MortalWorker(itsStore, sender, (store, mine) => {
-        const dispatcher = world.dispatcher({ store });
-        return new Loops({ ...world.parts(mine), store, dispatcher, policy });
-      });
     const stores = [world.store, await world.again(), await world.again()];
-    const workers = stores.map(live);
-    let killed = 0;
+    for (const store of stores) world.start(sender, { store, policy });
     // Revisions are captured out of order within a window: the later commit of the lower one.
     const revision = new Map(subjects.map((subject) => [subject, 0]));
-    for (let round = 0; round < 9; round++) {
+    for (let round = 0; round < 12; round++) {
       for (const subject of subjects) {
         if (random() < 0.3) continue;
         const next = revision.get(subject)! + 1;
@@ -62,19 +52,8 @@ describe.each(kinds)("on $name", (kind) => {
         }
       }
       await world.advance(150);
-      // One dies in the middle of a send, every third round: its rows are the others' when the lease ends.
-      if (round % 3 === 1) {
-        for (let looks = 1; !workers.some(({ sending }) => sending > 0); looks++)
-          // All subjects may be in the hands of one that is dead: then the next send begins when its lease ends.
-          await (looks % 20 === 0 ? world.later(12_000) : world.advance(5));
-        const place = workers.findIndex(({ sending }) => sending > 0);
-        workers[place]!.kill();
-        killed++;
-        workers[place] = live(stores[place]!);
-      }
     }
-    for (let n = 0; n < 6; n++) await world.later(12_000);
-    expect(killed).toBe(3);
+    for (let n = 0; n < 10; n++) await world.later(5_000);
     for (const subject of subjects) {
       const seen = sender.sent
         .filter(({ delivery }) => delivery.subject === subject)
@@ -86,9 +65,6 @@ describe.each(kinds)("on $name", (kind) => {
         if (status === "cancelled") expect([reason, attempts]).toEqual(["superseded", 0]);
         else expect(status).toBe("delivered");
     }
-    const stopped = Promise.all(workers.map(({ loops }) => loops.stop({ graceMs: 0 })));
-    await world.advance(5_000);
-    await stopped;
   });
 
   test("field-faults C1: a failing first delivery holds its own subject only, and its end lets the next go", async () => {
