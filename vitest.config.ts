@@ -2,7 +2,7 @@ import { defineConfig } from "vitest/config";
 import { BaseSequencer, type TestSpecification } from "vitest/node";
 import { compileCache } from "./packages/hookwell/test/support/compile-cache.ts";
 
-// Each test file has a process of its own, and they all load the same drivers, frameworks and libraries.
+// The processes of a run, and those that they start, load the same drivers, frameworks and libraries.
 process.env.NODE_COMPILE_CACHE ??= compileCache;
 
 /** Files that take a minute begin first: one that began last would keep one core busy and the others idle. */
@@ -10,7 +10,7 @@ class LongestFirst extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
     const sorted = await super.sort(files);
     const isLong = ({ moduleId }: TestSpecification): boolean =>
-      /\/(random|crash|simulator)\//.test(moduleId);
+      /\/(random|crash|simulator|contract)\/|\/(npm-start|serve|booking-in-browser)\.test/.test(moduleId);
     return [...sorted.filter(isLong), ...sorted.filter((file) => !isLong(file))];
   }
 }
@@ -23,24 +23,55 @@ const slow = [
   "apps/appointments/test/pages/{looks,managing,npm-start}-in-browser.test.ts",
 ];
 
-// One configuration for the whole repository. Tests import packages by name and get their sources.
-export default defineConfig({
+/** Files that change what belongs to their process: its environment, its clock, its timers, its threads. */
+const alone = [
+  "packages/hookwell/test/crash/**/*.test.ts",
+  "packages/hookwell/test/simulator/**/*.test.ts",
+  "packages/hookwell/test/cli/doctor.test.ts",
+  "packages/hookwell/test/acceptance/field-faults-g-network.test.ts",
+  "packages/hookwell/test/postgres/clocks.test.ts",
+  "apps/appointments/test/invitations-sweep.test.ts",
+];
+
+// What a file of either kind is run with. Tests import packages by name and get their sources.
+const common = {
   resolve: { conditions: ["@hookwell/source"] },
   ssr: { resolve: { conditions: ["@hookwell/source"] } },
+};
+const each = {
+  execArgv: ["--conditions=@hookwell/source"],
+  // Only what hangs runs into these: on a machine with other work, an honest second can take a minute.
+  testTimeout: 180_000,
+  hookTimeout: 180_000,
+  pool: "forks" as const,
+  // One more than the two cores of CI: a third of what the slower files do is waiting for a browser or a child.
+  maxWorkers: 3,
+};
+const apartFrom = ["**/node_modules/**", ...(long ? [] : slow)];
+
+export default defineConfig({
+  ...common,
   test: {
-    include: ["packages/*/test/**/*.test.ts", "apps/*/test/**/*.test.ts"],
-    exclude: ["**/node_modules/**", ...(long ? [] : slow)],
+    ...each,
     globalSetup: ["./packages/hookwell/test/support/postgres-server.ts"],
-    execArgv: ["--conditions=@hookwell/source"],
-    // Only what hangs runs into these: on a machine with other work, an honest second can take a minute.
-    testTimeout: 180_000,
-    hookTimeout: 180_000,
-    pool: "forks",
     sequence: { sequencer: LongestFirst },
-    // One more than the two cores of CI: a third of what the slower files do is waiting for a browser or a child.
-    maxWorkers: 3,
     reporters: process.env.CI
       ? ["default", ["json", { outputFile: `node_modules/.vitest-report${long ? "-long" : ""}.json` }]]
       : ["default"],
+    projects: [
+      { ...common, test: { ...each, name: "alone", include: alone, exclude: apartFrom } },
+      {
+        ...common,
+        test: {
+          ...each,
+          name: "shared",
+          include: ["packages/*/test/**/*.test.ts", "apps/*/test/**/*.test.ts"],
+          exclude: [...apartFrom, ...alone],
+          // One process runs file after file: loading the same modules again for each, and running them before they
+          // are compiled well, was two fifths of the time of all tests.
+          isolate: false,
+        },
+      },
+    ],
   },
 });

@@ -98,10 +98,18 @@ describe("the mailer", () => {
 
   test("bookings 65: a server that takes a mail and says nothing more ends at the time limit", async () => {
     server.isSilent = true;
-    await expect(smtpMailer({ url: server.url, from, limitMs: 150 }).send(mail)).rejects.toThrow(
-      "within 150 ms",
-    );
-    await server.held;
+    let isHeld = false;
+    void server.held.then(() => {
+      isHeld = true;
+    });
+    // On a busy machine the time can be over before the mail has arrived.
+    for (let limitMs = 150; !isHeld; limitMs *= 2) {
+      const error = await smtpMailer({ url: server.url, from, limitMs })
+        .send(mail)
+        .catch((thrown: unknown) => thrown);
+      expect(error).toBeInstanceOf(Error);
+      if (isHeld) expect((error as Error).message).toContain(`within ${limitMs} ms`);
+    }
   });
 
   test("bookings 65: so do one without a greeting and one that greets a byte at a time", async () => {
