@@ -5,10 +5,10 @@ import type { OutboxStore } from "../../src/store/contract.ts";
 import { events, network, retry } from "./application.ts";
 import type { CrashOrder } from "./points.ts";
 import { Stop } from "./stop.ts";
+import { watchedPool, watchedSqlite } from "./watch.ts";
 
 const order = JSON.parse(process.env.CRASH_ORDER ?? "") as CrashOrder;
 const stop = new Stop(order);
-// Each life runs an hour after the one before: leases have ended and retries are due, without waiting.
 const clock = () => new Date(Date.now() + order.clockOffsetMs);
 const halfAnHour = 1_800_000;
 
@@ -45,7 +45,7 @@ async function onSqlite(): Promise<Application> {
   const { nodeSqlite } = await import("hookwell/node-sqlite");
   const { sqliteStore } = await import("hookwell/sqlite");
   const { address: path, encryptionKeys } = order;
-  const store = sqliteStore({ path, now: clock, encryptionKeys, open: stop.openSqlite });
+  const store = sqliteStore({ path, now: clock, encryptionKeys, open: watchedSqlite(stop.watch) });
   if (order.step === "migrate") await stop.during("migrate", () => store.migrations.migrate());
   const db = new DatabaseSync(path, { timeout: 5_000 });
   const hooks = createHookwell({ ...common(store), tx: nodeSqlite() });
@@ -69,7 +69,7 @@ async function onPostgres(): Promise<Application> {
   const { postgresStore } = await import("hookwell/postgres");
   const { address, schema, encryptionKeys } = order;
   const pool = new pg.Pool({ connectionString: address, max: 4 });
-  const store = postgresStore({ pool: stop.pool(pool), schema, now: clock, encryptionKeys });
+  const store = postgresStore({ pool: watchedPool(pool, stop.watch), schema, now: clock, encryptionKeys });
   if (order.step === "migrate") await stop.during("migrate", () => store.migrations.migrate());
   const hooks = createHookwell({ ...common(store), tx: pgTx() });
   await hooks.ready();
@@ -103,4 +103,6 @@ async function live({ hooks, change }: Application): Promise<void> {
   hooks.start();
 }
 
+// Ends when the one that would kill it is gone.
+process.stdin.resume().once("end", () => process.exit(1));
 await live(await (order.store === "sqlite" ? onSqlite() : onPostgres()));

@@ -1,12 +1,11 @@
-import { type ChildProcess, spawn } from "node:child_process";
-import { fileURLToPath } from "node:url";
+import type { ChildProcess } from "node:child_process";
 import { createHookwell } from "hookwell";
 import { pgTx } from "hookwell/pg";
 import { postgresStore } from "hookwell/postgres";
 import { startReceiver } from "hookwell/testing";
 import pg from "pg";
-import { compileCache } from "../support/compile-cache.ts";
 import { events, network } from "./application.ts";
+import { startProgram } from "./life.ts";
 import { sentOf } from "./lives.ts";
 import type { CrashServer } from "./server.ts";
 import { type Tally, tally } from "./tally.ts";
@@ -21,7 +20,6 @@ export const troubles: Readonly<Record<Trouble, string>> = {
   "LISTEN lost": "the listening connections ended",
 };
 
-const workerFile = fileURLToPath(new URL("load-worker.ts", import.meta.url));
 const encryptionKeys = `k1:${Buffer.alloc(32, 9).toString("base64")}`;
 const endpoints = Array.from({ length: 5 }, (_, number) => `e${number}`);
 const emitters = 4;
@@ -40,10 +38,12 @@ export async function loadUnder(
 ): Promise<Tally> {
   const database = await server.database();
   const arrivals = new Map<string, number>();
+  const silence = new Silence();
   const receiver = await startReceiver({
     respond(request) {
       const { to, event } = sentOf(request);
       const key = `${to} ${event}`;
+      silence.heard();
       if (!arrivals.has(key)) arrivals.set(key, performance.now());
       return 200;
     },
@@ -103,15 +103,17 @@ export async function loadUnder(
     },
     restart: () => server.restart(),
     crash: () => server.crash(),
-    "connections cut": () => server.run(ending(database, "true")),
-    "LISTEN lost": () => server.run(ending(database, "application_name = 'hookwell listen'")),
+    "connections cut": () => endConnections(server, database, "true"),
+    "LISTEN lost": () => endConnections(server, database, "application_name = 'hookwell listen'"),
   };
+  silence.begin();
   for (let round = 0; round < rounds; round++) {
     await sleep(betweenMs * (0.5 + Math.random()));
     await make[trouble]();
     onRound?.();
   }
   await sleep(betweenMs);
+  silence.end();
   over = true;
   await Promise.all(emitting);
   await settled(pool);
@@ -127,7 +129,34 @@ export async function loadUnder(
   for (const [key, at] of arrivals)
     stallMs = Math.max(stallMs, at - (committedAt.get(key.split(" ")[1]!) ?? at));
   const sent = receiver.requests.map(sentOf);
-  return { rounds, ...tally({ committed, strangers, endpoints, sent }, 0), stallMs };
+  return {
+    rounds,
+    ...tally({ committed, strangers, endpoints, sent }, 0),
+    stallMs,
+    silentMs: silence.longestMs,
+  };
+}
+
+/** Measures the longest time in which nothing arrived anywhere, while there was something to send. */
+class Silence {
+  longestMs = 0;
+  #since: number | undefined;
+
+  begin(): void {
+    this.#since = performance.now();
+  }
+
+  heard(): void {
+    if (this.#since === undefined) return;
+    const now = performance.now();
+    this.longestMs = Math.max(this.longestMs, now - this.#since);
+    this.#since = now;
+  }
+
+  end(): void {
+    this.heard();
+    this.#since = undefined;
+  }
 }
 
 /** Resolves when nothing is left to dispatch or deliver. */
@@ -144,32 +173,27 @@ async function settled(pool: pg.Pool): Promise<void> {
   }
 }
 
-function ending(database: string, which: string): string {
-  return `SELECT pg_terminate_backend(pid) FROM pg_stat_activity
-    WHERE datname = '${new URL(database).pathname.slice(1)}' AND ${which}`;
+/** @throws when there was none: nothing would have been tried */
+async function endConnections(server: CrashServer, database: string, which: string): Promise<void> {
+  const ended = await server.run(`SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+    WHERE datname = '${new URL(database).pathname.slice(1)}' AND ${which}`);
+  if (ended.length === 0) throw new Error(`There was no connection of the database where ${which}.`);
 }
 
 interface LoadWorker {
   readonly process: ChildProcess;
   readonly ready: Promise<void>;
+  /** @throws when it had ended by itself before */
   end(): Promise<void>;
 }
 
 function startWorker(database: string): LoadWorker {
-  const worker = spawn(process.execPath, ["--conditions=@hookwell/source", "--no-warnings", workerFile], {
-    env: {
-      ...process.env,
-      NODE_COMPILE_CACHE: compileCache,
-      CRASH_DATABASE: database,
-      CRASH_KEYS: encryptionKeys,
-    },
-    stdio: ["pipe", "pipe", "pipe"],
-  });
+  const worker = startProgram("load-worker.ts", { CRASH_DATABASE: database, CRASH_KEYS: encryptionKeys });
   let errors = "";
   worker.stderr.on("data", (part) => {
     errors += part;
   });
-  const closed = new Promise<void>((resolve) => worker.once("close", () => resolve()));
+  const closed = new Promise<number | null>((resolve) => worker.once("close", resolve));
   return {
     process: worker,
     ready: new Promise((resolve, reject) => {
@@ -178,7 +202,8 @@ function startWorker(database: string): LoadWorker {
     }),
     async end() {
       worker.stdin.end();
-      await closed;
+      const code = await closed;
+      if (code !== 0) throw new Error(`A worker that nobody killed had ended, with ${code}:\n${errors}`);
     },
   };
 }

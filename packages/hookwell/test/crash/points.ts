@@ -53,5 +53,14 @@ export interface CrashOrder {
   readonly clockOffsetMs: number;
 }
 
+/** What a process that takes a replay on, and does nothing else, is told. */
+export interface ReplayOrder {
+  readonly store: "sqlite" | "postgres";
+  readonly address: string;
+  readonly encryptionKeys: string;
+  /** After so many of them it is killed. */
+  readonly statements: number;
+}
+
 /** What the child writes when it is there; then it stands still. */
 export const reached = "POINT\n";

@@ -1,73 +1,29 @@
 // One life of a process that takes replays on. After so many statements it reports, and stands still to be killed.
-import { writeSync } from "node:fs";
 import { MissingFiller } from "../../src/dispatch/missing-filler.ts";
 import { systemClock } from "../../src/model/clock.ts";
 import type { OutboxStore } from "../../src/store/contract.ts";
-import type { ReplayOrder } from "./order.ts";
+import type { ReplayOrder } from "./points.ts";
+import { standStill } from "./stop.ts";
+import { watchedPool, watchedSqlite } from "./watch.ts";
 
 const order = JSON.parse(process.env.CRASH_ORDER ?? "") as ReplayOrder;
 let left = Number.POSITIVE_INFINITY;
-
-/** Blocks the whole process: what the database has been told is all that it is ever told. */
-function count(): void {
-  if (--left > 0) return;
-  writeSync(1, "POINT\n");
-  Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0);
-}
+const watch = {
+  after: () => {
+    if (--left <= 0) standStill();
+  },
+};
 
 async function onSqlite(path: string): Promise<OutboxStore> {
-  const { DatabaseSync } = await import("node:sqlite");
   const { sqliteStore } = await import("hookwell/sqlite");
-  return sqliteStore({
-    path,
-    open: (file, { readonly }) => {
-      const handle = new DatabaseSync(file, { readOnly: readonly });
-      return {
-        exec: (sql) => handle.exec(sql),
-        close: () => handle.close(),
-        prepare: (sql) => {
-          const statement = handle.prepare(sql);
-          return {
-            all: (...params) => {
-              const rows = statement.all(...params);
-              count();
-              return rows;
-            },
-            run: (...params) => statement.run(...params),
-          };
-        },
-      };
-    },
-  });
+  return sqliteStore({ path, encryptionKeys: order.encryptionKeys, open: watchedSqlite(watch) });
 }
 
-async function onPostgres(url: string): Promise<OutboxStore> {
+async function onPostgres(connectionString: string): Promise<OutboxStore> {
   const { default: pg } = await import("pg");
   const { postgresStore } = await import("hookwell/postgres");
-  const pool = new pg.Pool({ connectionString: url, max: 1 });
-  const counted =
-    <
-      Client extends {
-        query(text: string, values?: (string | null)[]): Promise<{ rows: Record<string, unknown>[] }>;
-      },
-    >(
-      client: Client,
-    ) =>
-    async (text: string, values?: (string | null)[]) => {
-      const result = await client.query(text, values);
-      count();
-      return result;
-    };
-  return postgresStore({
-    encryptionKeys: order.encryptionKeys,
-    pool: {
-      query: counted(pool),
-      connect: async () => {
-        const client = await pool.connect();
-        return { query: counted(client), release: (error) => client.release(error) };
-      },
-    },
-  });
+  const pool = watchedPool(new pg.Pool({ connectionString, max: 1 }), watch);
+  return postgresStore({ pool, encryptionKeys: order.encryptionKeys });
 }
 
 const store = await (order.store === "sqlite" ? onSqlite(order.address) : onPostgres(order.address));

@@ -1,38 +1,16 @@
-import { spawn } from "node:child_process";
-import { fileURLToPath } from "node:url";
 import { createHookwell, DeliveryError, type HookwellCore, type Sender } from "hookwell";
 import { postgresStore } from "hookwell/postgres";
 import { sqliteStore } from "hookwell/sqlite";
 import pg from "pg";
 import { describe, expect, test } from "vitest";
-import { compileCache } from "../support/compile-cache.ts";
 import { freshPostgres, freshSqlite } from "../support/databases.ts";
-import type { ReplayOrder } from "./order.ts";
+import { live } from "./life.ts";
+import type { ReplayOrder } from "./points.ts";
 
-const most = process.env.HOOKWELL_LONG ? 60 : 4;
-const child = fileURLToPath(new URL("replay-child.ts", import.meta.url));
+const most = process.env.HOOKWELL_LONG ? 60 : 2;
 const keys = `k1:${Buffer.alloc(32, 7).toString("base64")}`;
 const failing = 40;
 const missed = 15;
-
-/** One life; true when it was killed, false when it found nothing more to do. */
-function live(order: ReplayOrder): Promise<boolean> {
-  const process_ = spawn(process.execPath, ["--conditions=@hookwell/source", "--no-warnings", child], {
-    env: { ...process.env, NODE_COMPILE_CACHE: compileCache, CRASH_ORDER: JSON.stringify(order) },
-    stdio: ["ignore", "pipe", "pipe"],
-  });
-  let errors = "";
-  process_.stderr.on("data", (part) => {
-    errors += part;
-  });
-  process_.stdout.once("data", () => process_.kill("SIGKILL"));
-  return new Promise((resolve, reject) => {
-    process_.once("close", (code, signal) => {
-      if (signal === "SIGKILL" || code === 0) resolve(signal === "SIGKILL");
-      else reject(new Error(`the process ended with ${code ?? signal}:\n${errors}`));
-    });
-  });
-}
 
 async function open(
   store: ReplayOrder["store"],
@@ -48,7 +26,10 @@ async function open(
   } as const;
   if (store === "sqlite") {
     const { path, drop } = freshSqlite();
-    const hooks = createHookwell({ ...options, store: sqliteStore({ path, migrate: true }) });
+    const hooks = createHookwell({
+      ...options,
+      store: sqliteStore({ path, migrate: true, encryptionKeys: keys }),
+    });
     return { hooks, address: path, drop };
   }
   const { url, drop } = await freshPostgres();
@@ -119,7 +100,8 @@ export function replaySuite(store: ReplayOrder["store"]): void {
       for (let life = 0; life < most; life++) {
         // Every place in a step comes, and the lives get on.
         const statements = ((life * 17) % (store === "sqlite" ? 41 : 23)) + 1;
-        if (!(await live({ store, address, statements, encryptionKeys: keys }))) break;
+        const order: ReplayOrder = { store, address, encryptionKeys: keys, statements };
+        if ((await live("replay-child.ts", order)) === "ended") break;
         killed++;
         await sendAll();
       }
@@ -145,6 +127,6 @@ export function replaySuite(store: ReplayOrder["store"]): void {
       await hooks.close();
       await drop();
       console.log(`${store}: a replay of ${count} over ${killed} killed processes, each sent once`);
-    }, 180_000);
+    });
   });
 }

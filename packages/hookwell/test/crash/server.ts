@@ -1,4 +1,4 @@
-import { readFileSync } from "node:fs";
+import { existsSync, readFileSync } from "node:fs";
 import { chmod, mkdir, mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -30,7 +30,7 @@ export class CrashServer {
     // As root, the server runs as another user, who must be able to reach what is inside.
     await chmod(directory, 0o711);
     await makeProgramsReachable(directory);
-    const EmbeddedPostgres = await importWithoutExit();
+    const EmbeddedPostgres = await importWithoutExit({ ownSignals: true });
     const port = await freePort();
     await mkdir(join(directory, "data"));
     const server = new EmbeddedPostgres({
@@ -45,13 +45,19 @@ export class CrashServer {
       onLog: () => {},
       onError: () => {},
     });
-    await server.initialise();
-    await server.start();
-    return new CrashServer(
+    const crashServer = new CrashServer(
       server,
       directory,
       (database) => `postgres://postgres:test@127.0.0.1:${port}/${database}`,
     );
+    try {
+      await server.initialise();
+      await server.start();
+    } catch (error) {
+      await crashServer.stop();
+      throw error;
+    }
+    return crashServer;
   }
 
   /** The url of a new, empty database. */
@@ -61,13 +67,13 @@ export class CrashServer {
     return this.#url(name);
   }
 
-  /** One statement of an administrator. */
-  async run(sql: string): Promise<void> {
+  /** One statement of an administrator: its rows. */
+  async run(sql: string): Promise<readonly Record<string, unknown>[]> {
     const client = new pg.Client({ connectionString: this.#url("postgres") });
     client.on("error", () => {});
     await client.connect();
     try {
-      await client.query(sql);
+      return (await client.query<Record<string, unknown>>(sql)).rows;
     } finally {
       await client.end();
     }
@@ -75,21 +81,34 @@ export class CrashServer {
 
   /** Stops as an administrator stops it, transactions under way rolled back, and starts again. */
   async restart(): Promise<void> {
-    await this.#server.stop();
+    await this.#end("SIGINT");
     await this.#server.start();
   }
 
   /** All its processes die without a word, and it recovers from its log. */
   async crash(): Promise<void> {
-    const pid = Number(readFileSync(join(this.#directory, "data", "postmaster.pid"), "utf8").split("\n")[0]);
-    process.kill(pid, "SIGQUIT");
-    while (isAlive(pid)) await new Promise((resolve) => setTimeout(resolve, 20));
+    await this.#end("SIGQUIT");
     await this.#server.start();
   }
 
+  /** Whatever state it is in. */
   async stop(): Promise<void> {
-    await this.#server.stop();
+    await this.#end("SIGINT");
     await rm(this.#directory, { recursive: true, force: true });
+  }
+
+  /** Resolves when its process is gone. Not the package's way, which waits for ever when it is gone already. */
+  async #end(signal: "SIGINT" | "SIGQUIT"): Promise<void> {
+    const pid = this.#pid();
+    if (pid === undefined || !isAlive(pid)) return;
+    process.kill(pid, signal);
+    while (isAlive(pid)) await new Promise((resolve) => setTimeout(resolve, 20));
+  }
+
+  /** Undefined = it is not running. */
+  #pid(): number | undefined {
+    const file = join(this.#directory, "data", "postmaster.pid");
+    return existsSync(file) ? Number(readFileSync(file, "utf8").split("\n")[0]) : undefined;
   }
 }
 

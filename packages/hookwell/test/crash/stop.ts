@@ -1,10 +1,8 @@
 import { AsyncLocalStorage } from "node:async_hooks";
 import { writeSync } from "node:fs";
-import { DatabaseSync } from "node:sqlite";
 import type { OutboxStore } from "../../src/store/contract.ts";
-import type { PgPool } from "../../src/store/postgres/index.ts";
-import type { OpenSqlite } from "../../src/store/sqlite/driver.ts";
 import { type CrashMoment, type CrashOrder, type CrashStep, reached } from "./points.ts";
+import type { Statement, Watch } from "./watch.ts";
 
 const steps: Readonly<Record<string, CrashStep>> = {
   dispatch: "dispatch",
@@ -15,22 +13,32 @@ const steps: Readonly<Record<string, CrashStep>> = {
 const leases = /lease_token = (?!NULL)/;
 const writes = /\b(INSERT INTO|UPDATE|DELETE FROM)\b/;
 
+/**
+ * Reports that the process is where it should be killed, and stands still: the event loop too, so that nothing else
+ * gets done and what the database has been told is all that it is ever told.
+ */
+export function standStill(): void {
+  writeSync(1, reached);
+  Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 300_000);
+  // Nobody is left who would kill it.
+  process.exit(1);
+}
+
 /** Finds the point in the statements that a step gives to the database, and stands still there. */
 export class Stop {
   readonly #order: CrashOrder;
   readonly #running = new AsyncLocalStorage<CrashStep>();
   #left: number;
+  /** Of a claim only what leases rows counts, and the transaction that has done so. */
+  #leasing = false;
 
   constructor(order: CrashOrder) {
     this.#order = order;
     this.#left = order.nth;
   }
 
-  /** Everything stands still here, the event loop too, so that nothing else gets done before the kill. */
   at(step: CrashStep, moment: CrashMoment): void {
-    if (step !== this.#order.step || moment !== this.#order.moment || --this.#left > 0) return;
-    writeSync(1, reached);
-    Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0);
+    if (step === this.#order.step && moment === this.#order.moment && --this.#left <= 0) standStill();
   }
 
   during<T>(step: CrashStep, work: () => T): T {
@@ -44,72 +52,28 @@ export class Stop {
     });
   }
 
-  pool(pool: PgPool): PgPool {
-    return {
-      query: (statement, values) => {
-        const text = typeof statement === "string" ? statement : statement.text;
-        const run = () => pool.query(statement, values);
-        // Of a claim only the statement that leases rows counts, and that it was done when it leased some.
-        return this.#running.getStore() === "claim"
-          ? this.#around(text, leases.test(text), run, ({ rows }) =>
-              rows.some(({ id }) => typeof id === "string"),
-            )
-          : this.#around(text, writes.test(text), run);
-      },
-      connect: async () => {
-        const client = await pool.connect();
-        return {
-          query: (text, values) => this.#around(text, text === "COMMIT", () => client.query(text, values)),
-          release: (error) => client.release(error),
-          on: (event, listener) => client.on?.(event, listener),
-          off: (event, listener) => client.off?.(event, listener),
-        };
-      },
-      on: (event, listener) => pool.on?.(event, listener),
-      off: (event, listener) => pool.off?.(event, listener),
-    };
-  }
-
-  readonly openSqlite: OpenSqlite = (path, { readonly }) => {
-    const handle = new DatabaseSync(path, { readOnly: readonly });
-    const around = <T>(text: string, run: () => T): T => {
-      const takesEffect = text === "COMMIT";
-      this.#mark(text, takesEffect, "before");
-      const result = run();
-      this.#mark(text, takesEffect, "after");
-      return result;
-    };
-    return {
-      exec: (sql) => around(sql, () => handle.exec(sql)),
-      prepare: (sql) => {
-        const statement = handle.prepare(sql);
-        return {
-          all: (...params) => around(sql, () => statement.all(...params)),
-          run: (...params) => around(sql, () => statement.run(...params)),
-        };
-      },
-      close: () => handle.close(),
-    };
+  readonly watch: Watch = {
+    before: (statement) => {
+      const step = this.#running.getStore();
+      if (step === undefined) return;
+      // A migration is one transaction of many statements: it is killed between any two of them.
+      const amid = step === "migrate" && /\b(CREATE|ALTER|INSERT)\b/.test(statement.text);
+      if (amid || this.#takesEffect(step, statement)) this.at(step, "before");
+    },
+    after: (statement, rows) => {
+      const step = this.#running.getStore();
+      if (step === undefined) return;
+      this.#leasing ||= !statement.alone && leases.test(statement.text);
+      if (!this.#takesEffect(step, statement)) return;
+      // A claim of one statement leased something when it answers rows.
+      if (step === "claim" && statement.alone && !rows.some(({ id }) => typeof id === "string")) return;
+      this.at(step, "after");
+    },
   };
 
-  async #around<T>(
-    text: string,
-    takesEffect: boolean,
-    run: () => Promise<T>,
-    hadEffect: (result: T) => boolean = () => true,
-  ): Promise<T> {
-    this.#mark(text, takesEffect, "before");
-    const result = await run();
-    this.#mark(text, takesEffect && hadEffect(result), "after");
-    return result;
-  }
-
-  #mark(text: string, takesEffect: boolean, moment: CrashMoment): void {
-    const step = this.#running.getStore();
-    if (step === undefined) return;
-    // A migration is one transaction of many statements: it is killed between any two of them.
-    const amid = step === "migrate" && moment === "before" && /\b(CREATE|ALTER|INSERT)\b/.test(text);
-    if (takesEffect || amid) this.at(step, moment);
+  #takesEffect(step: CrashStep, { text, alone }: Statement): boolean {
+    if (step !== "claim") return alone ? writes.test(text) : text === "COMMIT";
+    return alone ? leases.test(text) : text === "COMMIT" && this.#leasing;
   }
 
   #marked<T extends object>(

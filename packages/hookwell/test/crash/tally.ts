@@ -20,6 +20,8 @@ export interface Tally {
   readonly changed: number;
   /** Longest time from a commit to the first arrival of its event at an endpoint, in ms. */
   readonly stallMs?: number;
+  /** Longest time in which nothing arrived anywhere although events came in, in ms. */
+  readonly silentMs?: number;
 }
 
 /** Compares what was committed with what was received. `asked`: repeats that replays asked for. */

@@ -8,12 +8,17 @@ import type { Migrations } from "../../src/store/migrations.ts";
 import { events, network, retry } from "./application.ts";
 import type { CrashOrder } from "./points.ts";
 
-/** Where the lives of one point are lived: tables of their own, and what the parent reads and finishes there. */
+/** Where lives are lived, one after the other, and what the parent reads and finishes there. */
 export interface World {
   readonly place: Pick<CrashOrder, "store" | "address" | "schema" | "encryptionKeys">;
+  /**
+   * What is added to the clock of the next life: an hour more than for the one before, so that leases have ended and
+   * retries are due, without waiting.
+   */
+  nextOffsetMs(): number;
   /** Makes the table of the application. */
   prepare(): Promise<void>;
-  /** A store of the parent's, an hour for each life later. */
+  /** A store of the parent's. */
   store(clockOffsetMs: number): OutboxStore & { readonly migrations: Migrations };
   /** One column of ids. `@` = the beginning of a name of Hookwell's, `#` = that of the application's. */
   ids(sql: string): Promise<string[]>;
@@ -29,6 +34,7 @@ export function sqliteWorld(path: string): World {
     return opened;
   };
   return {
+    nextOffsetMs: hours(),
     place: { store: "sqlite", address: path, schema: "", encryptionKeys },
     prepare: async () => db().exec("CREATE TABLE thing (id TEXT PRIMARY KEY)"),
     store: (offset) => sqliteStore({ path, encryptionKeys, migrate: true, now: later(offset) }),
@@ -43,7 +49,9 @@ export function sqliteWorld(path: string): World {
 
 export function postgresWorld(address: string, schema: string): World {
   const pool = new pg.Pool({ connectionString: address, max: 3 });
+  pool.on("error", () => {});
   return {
+    nextOffsetMs: hours(),
     place: { store: "postgres", address, schema, encryptionKeys },
     prepare: async () => {
       await pool.query(`CREATE TABLE ${schema}.thing (id text PRIMARY KEY)`);
@@ -53,10 +61,7 @@ export function postgresWorld(address: string, schema: string): World {
       const { rows } = await pool.query<{ id: string }>(sql.replaceAll(/[@#]/g, `${schema}.`));
       return rows.map(({ id }) => id);
     },
-    close: async () => {
-      await pool.query(`DROP SCHEMA IF EXISTS ${schema} CASCADE`);
-      await pool.end();
-    },
+    close: () => pool.end(),
   };
 }
 
@@ -75,3 +80,8 @@ export function hooksOf(store: OutboxStore, clockOffsetMs: number) {
 }
 
 const later = (offsetMs: number) => () => new Date(Date.now() + offsetMs);
+
+function hours(): () => number {
+  let passed = 0;
+  return () => ++passed * 3_600_000;
+}

