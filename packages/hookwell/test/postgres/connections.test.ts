@@ -96,6 +96,48 @@ test("a statement is sent without session state, so that a pooler in transaction
   }
 });
 
+test("what a claim took when its connection went away is given back by the next claim, with its attempt; not twice in a row", async () => {
+  const pool = database.pool();
+  const admin = database.pool({ max: 1 });
+  let breaks = 0;
+  const breaking: PgPool = {
+    async query(statement, values) {
+      // The look at what was claimed, and at it alone.
+      if (!String(statement).includes("encode(b.bytes") || breaks === 0)
+        return await pool.query(statement as string, values);
+      breaks--;
+      const client = await pool.connect();
+      client.on("error", () => {});
+      const { rows } = await client.query("SELECT pg_backend_pid() AS pid");
+      await admin.query("SELECT pg_terminate_backend($1, 10000)", [rows[0].pid]);
+      try {
+        return await client.query(statement as string, values);
+      } finally {
+        client.release(true);
+      }
+    },
+    connect: () => pool.connect(),
+  };
+  const store = await database.store({ pool: breaking });
+  await store.createSubscription(own, subscriptionInput("sub_cut", { projectId: "cut" }));
+  await store.capture(own, [emitted("evt_cut", { projectId: "cut" })]);
+  await dispatchAll(store);
+  const claim = () => store.claim({ now: null, limit: 50, leaseMs: 30_000 });
+  const ours = async () =>
+    (await claim()).deliveries.filter(({ subscriptionId }) => subscriptionId === "sub_cut");
+
+  breaks = 1;
+  await expect(claim()).rejects.toThrow(StorageError);
+  const [again] = await ours();
+  expect(again).toMatchObject({ eventId: "evt_cut", attempts: 1 });
+
+  await store.record([{ id: again!.id, leaseToken: again!.leaseToken!, kind: "released" }], null);
+  breaks = 2;
+  for (let tries = 0; tries < 2; tries++) await expect(claim()).rejects.toThrow(StorageError);
+  expect(await ours()).toEqual([]);
+  expect(await store.get(again!.id)).toMatchObject({ status: "pending", attempts: 1 });
+});
+
 test("a process that dispatches and delivers asks less than five questions a second while nothing happens", async () => {
   const pool = database.pool();
   const count = new StatementCount();

@@ -34,6 +34,7 @@ import { defaultSchema, PostgresManagement } from "./postgres-management.ts";
 import { PostgresReplays } from "./postgres-replays.ts";
 import { type Mark, markDelivery, recordOutcomes } from "./record.ts";
 import { listActiveSubscriptions, putSubscription } from "./subscriptions.ts";
+import { Unseen } from "./unseen.ts";
 import { Upkeep } from "./upkeep.ts";
 
 /** Milliseconds of a claim by the reference method. */
@@ -51,6 +52,7 @@ export class PostgresOutbox extends PostgresManagement implements OutboxStore {
   readonly #notices: Notices;
   readonly #endpoints: EndpointBook;
   readonly #upkeep: Upkeep;
+  readonly #unseen = new Unseen();
   #hearsPool = false;
   #stale = 0;
 
@@ -174,11 +176,11 @@ export class PostgresOutbox extends PostgresManagement implements OutboxStore {
   // --- claim and record --------------------------------------------------------------------------------------
 
   async claim(request: ClaimRequest): Promise<ClaimResult> {
+    const now = this.now(request.now);
+    await this.#unseen.giveBack(this.db, now, this.#logger);
     const claimed = await claimRows(this.db, request);
     const [{ deliveries, failed }, again] = await Promise.all([
-      claimed.rows.length > 0
-        ? lastLook(this.db, this.#endpoints, claimed.rows, this.now(request.now), this.#logger)
-        : { deliveries: [], failed: [] },
+      this.#look(claimed.rows, now),
       this.#tidy(claimed),
     ]);
     const { cursor, againInMs } = claimed;
@@ -228,6 +230,21 @@ export class PostgresOutbox extends PostgresManagement implements OutboxStore {
   }
 
   // --- inside ------------------------------------------------------------------------------------------------
+
+  async #look(
+    rows: Claimed["rows"],
+    now: string | null,
+  ): Promise<Pick<ClaimResult, "deliveries" | "failed">> {
+    if (rows.length === 0) return { deliveries: [], failed: [] };
+    try {
+      const looked = await lastLook(this.db, this.#endpoints, rows, now, this.#logger);
+      this.#unseen.seen();
+      return looked;
+    } catch (error) {
+      this.#unseen.failed(rows);
+      throw error;
+    }
+  }
 
   /**
    * Sets held rows aside and puts lanes without work to sleep; true when rows were set aside. It only saves work for
