@@ -1,6 +1,7 @@
 import { cpus } from "node:os";
 import { type Trouble, troubles } from "./load.ts";
 import { type CrashPoint, nameOf } from "./points.ts";
+import { markdownTable } from "./table.ts";
 import type { Tally } from "./tally.ts";
 
 /** One line of the tables. */
@@ -35,8 +36,8 @@ export function pageOf(results: readonly Result[], versions: string): string {
 What Hookwell promises when processes die and databases go away, and what happened when they did. This page is written
 by \`npm run crash\`, whole; the last time with ${versions}.
 
-**${count(sum("rounds"))} rounds, ${count(sum("committed"))} committed events: ${sum("lost")} lost, ${sum("invented")} from transactions that were rolled back, ${sum("changed")} repeats with
-other bytes, ${count(sum("duplicates"))} duplicates.**
+**${count(sum("rounds"))} rounds, ${count(sum("committed"))} committed events: ${sum("lost")} lost, ${sum("invented")} from transactions that were rolled back,
+${sum("changed")} repeats with other bytes, ${count(sum("duplicates"))} duplicates.**
 
 ## What is promised
 
@@ -68,17 +69,13 @@ thousands of worlds on virtual time, at any await and any statement, with networ
 
 ## Processes killed
 
-| store | killed at | which is | rounds | committed | lost | from rolled-back | duplicates |
-| --- | --- | --- | ---: | ---: | ---: | ---: | ---: |
-${results.map(killedRow).join("")}
+${killedTable(results)}
 In rounds of "capture, before" nothing is ever committed. Those of "prune" and "replay" publish more than one event each.
 What a replay asks for is no duplicate.
 
 ## Trouble under load
 
-| PostgreSQL | which is | rounds | committed | lost | from rolled-back | duplicates | longest stall | longest silence |
-| --- | --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: |
-${results.map(loadedRow).join("")}
+${loadedTable(results)}
 The longest stall is the longest time from a commit to the first arrival of its event at an endpoint, of all events and
 endpoints. The longest silence is the longest time in which nothing arrived anywhere, while the application went on.
 
@@ -94,10 +91,12 @@ its database dies under load. At every other point there must be none.
 
 - A worker holds what it has claimed under a lease of 30 s. When it is killed, its rows are free when that ends, and no
   earlier: nobody can tell a dead worker from one that is only slow. Those few rows are the longest stall. All others,
-  of the same endpoint too, go on with the other workers: the longest silence stays short.
-- ${"A claim whose answer was lost, because PostgreSQL or the connection ended at that moment, has taken its rows although no\n  worker knows of them. They wait for the end of their lease in the same way."}
+  of the same endpoint too, go on with the other workers: the longest silence is short.
+- A claim is committed before its rows are read and sent. When the connection ends between the two, the worker gives
+  the rows back as soon as PostgreSQL answers again. When it ends while the claim itself is answered, the rows are taken
+  and no worker knows of them: they wait for the end of their lease, as a killed worker's do.
 - While PostgreSQL is away nothing is sent, and the application cannot commit either. Workers look again at growing
-  distances, at most some seconds, and go on by themselves.
+  distances, at most 5 s, and go on by themselves: that, the restart and the recovery are the longest silence.
 - LISTEN only wakes workers earlier. When it is lost, they poll, up to 1 s apart, until they listen again.
 
 ## Make it anew
@@ -114,15 +113,28 @@ It needs nothing but npm. Exit code 0: nothing was lost, invented or changed; 1:
 `;
 }
 
-function killedRow({ where, what, rounds, committed, lost, invented, duplicates }: Result): string {
-  if (!("point" in what)) return "";
-  return `| ${where} | ${nameOf(what.point)} | ${what.point.means} | ${rounds} | ${committed} | ${lost} | ${invented} | ${duplicates} |\n`;
+const counted = ["#rounds", "#committed", "#lost", "#from rolled-back", "#duplicates"];
+
+function countsOf({ rounds, committed, lost, invented, duplicates }: Tally): number[] {
+  return [rounds, committed, lost, invented, duplicates];
 }
 
-function loadedRow(result: Result): string {
-  const { what, rounds, committed, lost, invented, duplicates, stallMs = 0, silentMs = 0 } = result;
-  if (!("trouble" in what)) return "";
-  return `| ${what.trouble} | ${troubles[what.trouble]} | ${rounds} | ${committed} | ${lost} | ${invented} | ${duplicates} | ${seconds(stallMs)} | ${seconds(silentMs)} |\n`;
+function killedTable(results: readonly Result[]): string {
+  const rows = results.flatMap((result) => {
+    const { where, what } = result;
+    if (!("point" in what)) return [];
+    return [[where, nameOf(what.point), what.point.means, ...countsOf(result)]];
+  });
+  return markdownTable(["store", "killed at", "which is", ...counted], rows);
+}
+
+function loadedTable(results: readonly Result[]): string {
+  const rows = results.flatMap((result) => {
+    const { what, stallMs = 0, silentMs = 0 } = result;
+    if (!("trouble" in what)) return [];
+    return [[what.trouble, troubles[what.trouble], ...countsOf(result), seconds(stallMs), seconds(silentMs)]];
+  });
+  return markdownTable(["PostgreSQL", "which is", ...counted, "#longest stall", "#longest silence"], rows);
 }
 
 const count = (value: number): string => value.toLocaleString("en-US");

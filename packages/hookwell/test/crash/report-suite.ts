@@ -60,9 +60,9 @@ export function reportSuite(): void {
       const page = pageOf(results, "Node 24");
       expect(page).toContain("28 rounds, 1,200 committed events: 0 lost, 0 from transactions");
       expect(page).toContain(
-        "| SQLite | capture, before | change and event written, not committed | 20 | 600 |",
+        "| SQLite | capture, before | change and event written, not committed |     20 |       600 |    0 |",
       );
-      expect(page).toContain("| 8 | 600 | 0 | 0 | 7 | 30.3 s | 0.9 s |");
+      expect(page).toContain("|        30.3 s |           0.9 s |");
       expect(lineOf(results[1]!)).toContain("7 duplicates, longest stall 30.3 s, longest silence 0.9 s");
     });
   });
