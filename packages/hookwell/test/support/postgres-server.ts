@@ -14,8 +14,16 @@ declare module "vitest" {
   }
 }
 
-/** One real PostgreSQL for the whole run; each test file makes its own databases on it. */
-export default async function setup(project: TestProject): Promise<() => Promise<void>> {
+/**
+ * One real PostgreSQL for the whole run; each test file makes its own databases on it. HOOKWELL_TEST_POSTGRES names one
+ * that is there already, for who starts many runs.
+ */
+export default async function setup(project: Pick<TestProject, "provide">): Promise<() => Promise<void>> {
+  const given = process.env.HOOKWELL_TEST_POSTGRES;
+  if (given) {
+    project.provide("postgresUrl", given);
+    return async () => {};
+  }
   const directory = await mkdtemp(join(tmpdir(), "hookwell-pg-"));
   const data = await mkdtemp(join(memoryHome(2 ** 32), "hookwell-pg-data-"));
   // As root, the server runs as another user, who must be able to reach what is inside these private directories.

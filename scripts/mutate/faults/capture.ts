@@ -1,0 +1,96 @@
+import { library, type Mutation } from "../mutation.ts";
+
+/** Checking and capturing events, matching and dispatching them. */
+export const captureFaults: readonly Mutation[] = [
+  {
+    name: "an empty event id is taken for none",
+    file: `${library}/publish/prepare-event.ts`,
+    from: "if (id !== undefined) checkEventId(id);",
+    to: "if (id) checkEventId(id);",
+    item: "events 1",
+  },
+  {
+    name: "bodies may be twice as large",
+    file: `${library}/publish/prepare-event.ts`,
+    from: "if (bytes > bodyLimit) throw",
+    to: "if (bytes > 2 * bodyLimit) throw",
+    item: "field-faults I3",
+  },
+  {
+    name: "long integers lose digits",
+    file: `${library}/model/json.ts`,
+    from: "return BigInt(context.source);",
+    to: "return value;",
+    item: "field-faults I2",
+  },
+  {
+    name: "an emit has a transaction of its own, whatever it is given",
+    file: `${library}/publish/scope.ts`,
+    from: 'if (adapter.kind === "async") return { kind: "async", adapter, tx };',
+    to: 'if (adapter.kind === "async") return { kind: "own" };',
+    item: "field-faults A2",
+  },
+  {
+    name: "on PostgreSQL a repeated emit adds no row for a new subscription",
+    file: `${library}/store/postgres/capture-sql.ts`,
+    from: "WHERE (ins.id IS NOT NULL AND mode.emit) OR seen.ord IS NOT NULL",
+    to: "WHERE (ins.id IS NOT NULL AND mode.emit)",
+    item: "events 10",
+  },
+  {
+    name: "on SQLite any content is a repeat of the first",
+    file: `${library}/store/sqlite/capture.ts`,
+    from: "if (found.contentHash === event.contentHash) continue;",
+    to: "if (found.contentHash !== undefined) continue;",
+    item: "the same id with other content",
+  },
+  {
+    name: "on PostgreSQL any tenant gets the event",
+    file: `${library}/store/postgres/matching.ts`,
+    from: "AND f.tenant_id = q.tenant_id AND q.tenant_id <> '' AND q.operational IS NOT TRUE",
+    to: "AND q.tenant_id <> '' AND q.operational IS NOT TRUE",
+    item: "events 5",
+  },
+  {
+    name: "on PostgreSQL a paused subscription queues nothing",
+    file: `${library}/store/postgres/matching.ts`,
+    from: "s.status IN ('active', 'paused') LIMIT 1",
+    to: "s.status = 'active' LIMIT 1",
+    item: "field-faults H2",
+  },
+  {
+    name: "on SQLite a disabled subscription queues",
+    file: `${library}/store/sqlite/matching.ts`,
+    from: "AND s.status IN ('active', 'paused')",
+    to: "AND s.status <> 'deleted'",
+    item: "events 4",
+  },
+  {
+    name: "a wildcard covers one level only",
+    file: `${library}/model/matching.ts`,
+    from: "for (let length = words.length - 1; length >= 1; length--)",
+    to: "for (let length = words.length - 1; length >= Math.max(1, words.length - 1); length--)",
+    item: "field-faults H5",
+  },
+  {
+    name: "on PostgreSQL an event that cannot be dispatched is tried for ever",
+    file: `${library}/store/postgres/dispatch-sql.ts`,
+    from: "state = CASE WHEN t.wait IS NULL THEN 'parked' ELSE 'new' END,",
+    to: "state = 'new',",
+    item: "field-faults D4",
+  },
+  {
+    name: "one event that cannot be rendered keeps its whole batch",
+    file: `${library}/dispatch/dispatcher.ts`,
+    from: "for (const event of events) if (event.damage) broken.set(event, new Error(event.damage));",
+    to: "for (const event of events) if (event.damage) throw new Error(event.damage);",
+    item: "field-faults D4",
+  },
+  {
+    name: "an empty tenant is written out",
+    file: `${library}/dispatch/user-envelope.ts`,
+    from: "...(event.tenantId ? { tenant_id: event.tenantId } : {}),",
+    to: 'tenant_id: event.tenantId ?? "",',
+    item: "events 7",
+  },
+];
