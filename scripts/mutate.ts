@@ -168,7 +168,7 @@ function report(verdicts: readonly Verdict[]): number {
 async function run(chosen: readonly Mutation[], workers: number, stopped: AbortSignal): Promise<number> {
   for (const { item, file, name } of chosen)
     if (filesOf(item, file).length === 0) throw new Error(`No test carries ${item} ("${name}").`);
-  const { NODE_OPTIONS: _options, CI: _ci, ...inherited } = process.env;
+  const { NODE_OPTIONS: _options, FORCE_COLOR: _color, CI: _ci, ...inherited } = process.env;
   // One server for all; each test file makes databases of its own on it.
   let url = "";
   const provide = (_name: "postgresUrl", value: string): void => {
@@ -180,7 +180,7 @@ async function run(chosen: readonly Mutation[], workers: number, stopped: AbortS
     for (const listener of process.listeners(signal).slice(1)) process.off(signal, listener);
   const copies: string[] = [];
   try {
-    const world = { env: { ...inherited, HOOKWELL_TEST_POSTGRES: url }, signal: stopped };
+    const world = { env: { ...inherited, HOOKWELL_TEST_POSTGRES: url, NO_COLOR: "1" }, signal: stopped };
     while (copies.length < Math.min(workers, chosen.length)) copies.push(copyOfCode());
     await runClean(copies[0]!, chosen, copies.length, world);
     return report(await runAll(copies, chosen, world));

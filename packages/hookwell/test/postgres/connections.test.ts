@@ -186,6 +186,8 @@ test("asked for, the statements of the hot paths are prepared, each text under o
 });
 
 test("field-faults D2: a connection that is lost inside a transaction fails that call, not the process", async () => {
+  // The first store of a database notes its keys, in a transaction that is to go well.
+  await database.store();
   const pool = database.pool({ max: 1 });
   const admin = database.pool({ max: 1 });
   const store = await database.store({
