@@ -70,7 +70,7 @@ async function judge(cwd: string, mutation: Mutation, world: World): Promise<Ver
   const { item, file, name } = mutation;
   const mend = plant(cwd, mutation);
   try {
-    const run = { ...world, cwd, files: filesOf(item, file), items: [item], workers: 1 };
+    const run = { ...world, cwd, files: filesOf(item, file), items: [item], workers: 1, longestMs: 300_000 };
     const { failed, passed, output } = await runTests(run);
     const [killedBy] = failed;
     if (killedBy !== undefined) return { mutation, killedBy };

@@ -3,9 +3,6 @@ import { readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { patternOf, root } from "./items.ts";
 
-/** A run that does not end has found something: tests have a limit of their own, this is for what is deaf to it. */
-const longestMs = 300_000;
-
 interface Report {
   readonly testResults: readonly {
     readonly assertionResults: readonly { readonly fullName: string; readonly status: string }[];
@@ -19,6 +16,8 @@ export interface TestRun {
   readonly env: NodeJS.ProcessEnv;
   /** Test files at one time. */
   readonly workers: number;
+  /** A run that does not end before has failed. Tests have a limit of their own: this is for what is deaf to it. */
+  readonly longestMs?: number;
   /** Stops it: everything it started is killed. */
   readonly signal: AbortSignal;
   /** False = it ends with the first test that fails. */
@@ -59,7 +58,7 @@ export async function runTests(run: TestRun): Promise<TestResult> {
   });
   const { output, timedOut } = await ended(child, run);
   if (run.signal.aborted) throw new Error("stopped");
-  if (timedOut) return { failed: [`no end within ${longestMs / 1_000} s`], passed: 0, output };
+  if (timedOut) return { failed: [`no end within ${run.longestMs! / 1_000} s`], passed: 0, output };
   let tests: { readonly fullName: string; readonly status: string }[];
   try {
     const { testResults } = JSON.parse(readFileSync(report, "utf8")) as Report;
@@ -85,15 +84,16 @@ function killGroup({ pid }: ChildProcess): void {
 
 async function ended(
   child: ChildProcess,
-  { signal, onFile }: TestRun,
+  { signal, longestMs, onFile }: TestRun,
 ): Promise<{ readonly output: string; readonly timedOut: boolean }> {
   let output = "";
   let timedOut = false;
   const kill = (): void => killGroup(child);
-  const timer = setTimeout(() => {
+  const late = (): void => {
     timedOut = true;
     kill();
-  }, longestMs);
+  };
+  const timer = longestMs === undefined ? undefined : setTimeout(late, longestMs);
   signal.addEventListener("abort", kill);
   if (signal.aborted) kill();
   for (const stream of [child.stdout, child.stderr])

@@ -80,10 +80,10 @@ export const captureFaults: readonly Mutation[] = [
     item: "field-faults D4",
   },
   {
-    name: "one event that cannot be rendered keeps its whole batch",
+    name: "an event that cannot be rendered is tried for ever",
     file: `${library}/dispatch/dispatcher.ts`,
-    from: "for (const event of events) if (event.damage) broken.set(event, new Error(event.damage));",
-    to: "for (const event of events) if (event.damage) throw new Error(event.damage);",
+    from: "const retryInMs = retryMs[event.tries] ?? null;",
+    to: "const retryInMs = retryMs[event.tries] ?? 16_000;",
     item: "field-faults D4",
   },
   {

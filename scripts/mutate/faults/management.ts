@@ -3,17 +3,17 @@ import { library, type Mutation } from "../mutation.ts";
 /** Subscriptions, operators, retention, lists and migrations. */
 export const managementFaults: readonly Mutation[] = [
   {
-    name: "on PostgreSQL what is in flight may be retried",
+    name: "on PostgreSQL a cancelled send may be repeated while it goes on",
     file: `${library}/store/postgres/delivery-sql.ts`,
-    from: `(d.lease_until IS NOT NULL AND d.lease_until > \${now})::int AS in_flight`,
-    to: "0 AS in_flight",
+    from: `UPDATE \${s}.delivery d SET status = 'cancelled', reason = 'by_hand', updated_at = t.now`,
+    to: `UPDATE \${s}.delivery d SET status = 'cancelled', reason = 'by_hand', lease_until = NULL, updated_at = t.now`,
     item: "field-faults J2",
   },
   {
-    name: "on SQLite a cancelled send may be repeated while it goes on",
+    name: "on SQLite what is in flight may be retried",
     file: `${library}/store/sqlite/deliveries.ts`,
-    from: "UPDATE hookwell_delivery SET status = 'cancelled', reason = 'by_hand', updated_at = CAST(? AS INTEGER)",
-    to: "UPDATE hookwell_delivery SET status = 'cancelled', reason = 'by_hand', lease_until = NULL, updated_at = CAST(? AS INTEGER)",
+    from: "if (leaseUntil !== undefined && leaseUntil > now)",
+    to: "if (leaseUntil !== undefined && leaseUntil < 0)",
     item: "field-faults J2",
   },
   {

@@ -74,6 +74,36 @@ test("field-faults C2: two dispatchers that take the same events make each deliv
   expect(sent).toHaveLength(60);
 });
 
+test.each(["deleted", "paused"] as const)(
+  "field-faults H1: %s between the claim's commit and the last look, it is given back unsent",
+  async (status) => {
+    const projectId = `late_${status}`;
+    const id = `sub_${projectId}`;
+    await fill(projectId, 1, 3);
+    const pool = database.pool();
+    let claims = 0;
+    const store = await database.store({
+      pool: {
+        async query(text, values) {
+          const result = await pool.query(text, values);
+          const sql = typeof text === "string" ? text : text.text;
+          if (sql.startsWith("WITH RECURSIVE") && result.rows.length > 0 && claims++ === 0)
+            await stores[1]!.setSubscriptionStatus(own, `${id}_0`, status, undefined, {});
+          return result;
+        },
+        connect: () => pool.connect(),
+      },
+    });
+    expect((await store.claim({ now: null, limit: 10, leaseMs: 60_000 })).deliveries).toEqual([]);
+    expect(claims).toBe(1);
+    for (let event = 0; event < 3; event++)
+      expect(await store.getDelivery(deliveryId(`evt_${projectId}_${event}`, `${id}_0`), {})).toMatchObject({
+        status: "pending",
+        attempts: 0,
+      });
+  },
+);
+
 test("sixteen claimers at once get each of 500 rows once", async () => {
   await fill("rush", 5, 100);
   const claims = await Promise.all(

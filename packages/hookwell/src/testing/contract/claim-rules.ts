@@ -59,6 +59,15 @@ export function claimRules(rule: Rule): void {
     same(await t.claimIds(9), ["a1", "b1", "c1", "a2", "b2", "c2", "a3", "c3", "a4"]);
   });
 
+  rule(
+    "events 18: a limit inside a turn leaves out the last lanes of that turn, not those of one before",
+    async (t) => {
+      await fill(t, { a: 3, b: 3, c: 3 });
+      same(await t.claimIds(4), ["a1", "b1", "c1", "a2"]);
+      same(await t.claimIds(5), ["a3", "b2", "c2", "b3", "c3"]);
+    },
+  );
+
   rule("events 18: following the cursor reaches each of 60 lanes within three claims of 20", async (t) => {
     const lane = (n: number): string => `lane_${String(n).padStart(2, "0")}`;
     for (let n = 0; n < 60; n++) await fill(t, { [lane(n)]: n === 0 ? 30 : 2 });
