@@ -10,13 +10,6 @@ export const managementFaults: readonly Mutation[] = [
     item: "field-faults J2",
   },
   {
-    name: "on SQLite what is in flight may be retried",
-    file: `${library}/store/sqlite/deliveries.ts`,
-    from: "if (leaseUntil !== undefined && leaseUntil > now)",
-    to: "if (leaseUntil !== undefined && leaseUntil < 0)",
-    item: "field-faults J2",
-  },
-  {
     name: "on SQLite a second move leaves what the first one moved behind",
     file: `${library}/store/sqlite/subscriptions.ts`,
     from: 'SET superseded_by = ? WHERE subscription_id = ? AND id <> ?"',

@@ -147,7 +147,7 @@ export function upkeepRules(rule: Rule): void {
     ok(await t.store.getEvent("evt_1", {}));
   });
 
-  rule("an event stays until its last delivery is gone", async (t) => {
+  rule("field-faults I4: an event stays until its last delivery is gone", async (t) => {
     await t.subscribe("sub_a");
     const failed = await ended(t, "evt_1", "failed");
     await t.subscribe("sub_b", { eventTypes: ["user.updated"] });
