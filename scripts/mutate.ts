@@ -57,6 +57,8 @@ interface Verdict {
   readonly mutation: Mutation;
   /** The first test of the item that failed; absent = the fault survived. */
   readonly killedBy?: string;
+  /** What the run said when no test of the item came to its end: then nothing was shown. */
+  readonly nothingRan?: string;
 }
 
 /** What all runs share. */
@@ -65,17 +67,15 @@ interface World {
   readonly signal: AbortSignal;
 }
 
-/** @throws Error when no test of the item ran: then nothing was shown */
 async function judge(cwd: string, mutation: Mutation, world: World): Promise<Verdict> {
-  const { item, file, name } = mutation;
+  const { item, file } = mutation;
   const mend = plant(cwd, mutation);
   try {
     const run = { ...world, cwd, files: filesOf(item, file), items: [item], workers: 1, longestMs: 300_000 };
     const { failed, passed, output } = await runTests(run);
     const [killedBy] = failed;
     if (killedBy !== undefined) return { mutation, killedBy };
-    if (passed === 0) throw new Error(`No test of ${item} ran for "${name}":\n${output}`);
-    return { mutation };
+    return passed === 0 ? { mutation, nothingRan: output } : { mutation };
   } finally {
     mend();
   }
@@ -122,9 +122,11 @@ async function runAll(
       const verdict = await judge(copy, next, world);
       verdicts.push(verdict);
       const seconds = ((performance.now() - started) / 1_000).toFixed(0).padStart(3);
-      const word = verdict.killedBy === undefined ? "SURVIVED" : "found   ";
+      const missed = verdict.nothingRan === undefined ? "SURVIVED" : "NO TEST ";
+      const word = verdict.killedBy === undefined ? missed : "found   ";
       const place = `${String(verdicts.length).padStart(2)} of ${chosen.length}`;
       console.log(`${place}  ${seconds} s  ${word}  ${next.item.slice(0, 24).padEnd(24)} ${next.name}`);
+      if (verdict.nothingRan !== undefined) console.log(verdict.nothingRan);
       show(verdicts.length / chosen.length);
     }
   };

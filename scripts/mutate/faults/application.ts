@@ -40,11 +40,11 @@ export const applicationFaults: readonly Mutation[] = [
     item: "bookings 11",
   },
   {
-    name: "a booking stands although its event could not be captured",
+    name: "a move stands although its event could not be captured",
     file: `${app}/bookings/capture.ts`,
     from: "throw new CaptureFailedError(cause);",
     to: "void cause;",
-    item: "bookings 14",
+    item: "bookings 15",
   },
   {
     name: "a cancelled booking can be cancelled again",
@@ -61,17 +61,17 @@ export const applicationFaults: readonly Mutation[] = [
     item: "bookings 21",
   },
   {
-    name: "the sweep ends invitations that are still good",
+    name: "an invitation ends without a word",
     file: `${app}/invitations/lifecycle.ts`,
-    from: '.where("expires_at", move.to === "expired" ? "<=" : ">", at)',
+    from: "await emitLifecycle(hooks, trx, after, lifecycleData(after, move), move);",
     to: "",
     item: "bookings 24",
   },
   {
-    name: "a body has the customer's address unasked",
-    file: `${app}/bookings/event-definitions.ts`,
-    from: 'default: ["id", "event_type_slug", "host_id", "created_at", "cancellation_reason"],',
-    to: 'default: ["id", "event_type_slug", "host_id", "created_at", "cancellation_reason", "attendee_email"],',
+    name: "without a selection a body has every field",
+    file: "packages/hookwell/src/dispatch/render.ts",
+    from: "selected.length > 0 ? selected : rules.default",
+    to: "selected.length > 0 ? selected : known",
     item: "bookings 44",
   },
   {

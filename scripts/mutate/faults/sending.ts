@@ -80,6 +80,13 @@ export const sendingFaults: readonly Mutation[] = [
     item: "field-faults E11",
   },
   {
+    name: "an answer that repeats the secret is kept as it is",
+    file: `${library}/send/exchange.ts`,
+    from: "const hidden = [secret, ...secrets, ...Object.values(headers)].filter((text) => text.length >= 8);",
+    to: "const hidden = [secret, ...secrets, ...Object.values(headers)].filter((text) => text.length < 8);",
+    item: "field-faults G6",
+  },
+  {
     name: "NUL is not taken out of what receivers say",
     file: `${library}/store/storable.ts`,
     from: '.replaceAll("\\u0000", "\\ufffd")',
