@@ -6,6 +6,7 @@ import { delimiter, join } from "node:path";
 import { setTimeout } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import { afterEach } from "vitest";
+import { compileCache } from "../../../../packages/hookwell/test/support/compile-cache.ts";
 import { freshPostgres } from "../../../../packages/hookwell/test/support/databases.ts";
 
 const root = fileURLToPath(new URL("../../../..", import.meta.url));
@@ -42,6 +43,7 @@ class Started {
         PATH: [join(root, "node_modules/.bin"), process.env.PATH].join(delimiter),
         PORT: "0",
         HOST: "127.0.0.1",
+        NODE_COMPILE_CACHE: compileCache,
         ...environment,
       },
       stdio: ["ignore", "pipe", "pipe"],

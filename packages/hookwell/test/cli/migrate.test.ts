@@ -6,12 +6,13 @@ import { fileURLToPath } from "node:url";
 import pg from "pg";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { freshPostgres, freshSqlite } from "../support/databases.ts";
-import { run } from "./processes.ts";
+import { run } from "./in-process.ts";
+import { run as spawnAndWait } from "./processes.ts";
 
 describe("hookwell migrate on SQLite", () => {
   const directory = mkdtempSync(join(tmpdir(), "hookwell-cli-"));
   const environment = { HOOKWELL_DATA_DIR: join(directory, "data") };
-  const migrate = (...args: string[]) => run(["migrate", ...args], { environment });
+  const migrate = (...args: string[]) => run(["migrate", ...args], environment);
   afterAll(() => rmSync(directory, { recursive: true, force: true }));
 
   test("check, apply, apply again, check: each says what is, and check changes nothing", async () => {
@@ -36,7 +37,7 @@ describe("hookwell migrate on SQLite", () => {
     database.exec(stdout);
     database.close();
     const config = fileURLToPath(new URL("./fixtures/hookwell.config.ts", import.meta.url));
-    const checked = await run(["migrate", "--check", "--config", config], {
+    const checked = await spawnAndWait(["migrate", "--check", "--config", config], {
       environment: { TEST_DATABASE: byHand.path },
     });
     byHand.drop();
@@ -59,9 +60,7 @@ describe("hookwell migrate on SQLite", () => {
   test("a directory that cannot be made is named", async () => {
     const file = join(directory, "a-file");
     writeFileSync(file, "");
-    const { code, stderr } = await run(["migrate"], {
-      environment: { HOOKWELL_DATA_DIR: join(file, "data") },
-    });
+    const { code, stderr } = await run(["migrate"], { HOOKWELL_DATA_DIR: join(file, "data") });
     expect(code).toBe(2);
     expect(stderr).toContain("HOOKWELL_DATA_DIR");
   });
@@ -79,7 +78,7 @@ describe("hookwell migrate on PostgreSQL", () => {
     await byHand.drop();
   });
   const migrate = (url: string, ...args: string[]) =>
-    run(["migrate", ...args], { environment: { HOOKWELL_DATABASE_URL: url } });
+    run(["migrate", ...args], { HOOKWELL_DATABASE_URL: url });
   const query = async (url: string, sql: string) => {
     const client = new pg.Client({ connectionString: url });
     await client.connect();
@@ -92,7 +91,8 @@ describe("hookwell migrate on PostgreSQL", () => {
 
   test("two at the same time take turns: both end well, the steps run once", async () => {
     expect((await migrate(database.url, "--check")).code).toBe(1);
-    const both = await Promise.all([migrate(database.url), migrate(database.url)]);
+    const environment = { HOOKWELL_DATABASE_URL: database.url };
+    const both = await Promise.all([1, 2].map(() => spawnAndWait(["migrate"], { environment })));
     expect(both.map(({ code }) => code)).toEqual([0, 0]);
     expect(both.filter(({ stdout }) => stdout.includes("applied 0001_"))).toHaveLength(1);
     const check = await migrate(database.url, "--check");
@@ -149,7 +149,7 @@ describe("hookwell migrate on PostgreSQL", () => {
       PORT: "0",
     };
     for (const args of [["migrate"], ["migrate", "--check"], ["serve"], ["worker", "--port", "0"]]) {
-      const { code, stdout, stderr } = await run(args, { environment });
+      const { code, stdout, stderr } = await run(args, environment);
       expect(code).toBe(1);
       expect(stdout + stderr).toContain("schema version 900");
       expect(stderr).not.toMatch(/\n\s+at /);
@@ -157,7 +157,8 @@ describe("hookwell migrate on PostgreSQL", () => {
   });
 
   test("a server that is not there is one sentence without the password: exit 1", async () => {
-    const { code, stderr } = await migrate("postgres://app:hunter2@127.0.0.1:1/app");
+    const environment = { HOOKWELL_DATABASE_URL: "postgres://app:hunter2@127.0.0.1:1/app" };
+    const { code, stderr } = await spawnAndWait(["migrate"], { environment });
     expect(code).toBe(1);
     expect(stderr).toContain("ECONNREFUSED");
     expect(stderr).not.toContain("hunter2");

@@ -10,7 +10,8 @@ import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { runCli } from "../../src/cli/run-cli.ts";
 import { freshPostgres } from "../support/databases.ts";
 import { readPrometheus } from "../support/prometheus.ts";
-import { Cli, type Finished, run } from "./processes.ts";
+import { run } from "./in-process.ts";
+import { Cli, type Finished, run as spawnAndWait } from "./processes.ts";
 
 const root = fileURLToPath(new URL("../../../../", import.meta.url));
 const config = fileURLToPath(new URL("./fixtures/hookwell.config.ts", import.meta.url));
@@ -57,47 +58,40 @@ async function endConnections(url: string): Promise<void> {
 }
 
 describe("hookwell serve", () => {
-  test.each<NodeJS.Signals>(["SIGTERM", "SIGINT"])(
-    "on SQLite from nothing: a key printed once, a verified webhook, %s ends it with 0, and a second start keeps all",
-    async (signal) => {
-      let first: Finished;
-      let key: string;
-      {
-        await using cli = new Cli(["serve", "--dev"], { environment: sqlite() });
-        const url = await cli.url();
-        key = (await cli.waitFor(/shown this once: (hwk_\S+)/))[1]!;
-        await cli.waitFor(/Development mode/);
-        expect((await sendOne(url, key)).payload).toMatchObject({ type: "order.paid", data: { n: 1 } });
-        first = await cli.stop(signal);
-      }
-      expect(first.code).toBe(0);
-      expect(first.stderr).not.toContain("Error");
-      expect(statSync(join(directory, "data", "hookwell.db.key")).mode & 0o777).toBe(0o600);
+  test("on SQLite from nothing: a key printed once, a verified webhook, SIGTERM and SIGINT end it with 0, and a second start keeps all", async () => {
+    let first: Finished;
+    let key: string;
+    {
       await using cli = new Cli(["serve", "--dev"], { environment: sqlite() });
       const url = await cli.url();
-      await cli.waitFor(/listens on/);
-      expect(cli.stdout).not.toContain("hwk_");
-      expect((await api(url, key, "GET", "/v1/deliveries?status=delivered")).json.items).toHaveLength(1);
-      expect((await cli.stop(signal)).code).toBe(0);
-    },
-  );
+      key = (await cli.waitFor(/shown this once: (hwk_\S+)/))[1]!;
+      await cli.waitFor(/Development mode/);
+      expect((await sendOne(url, key)).payload).toMatchObject({ type: "order.paid", data: { n: 1 } });
+      first = await cli.stop("SIGTERM");
+    }
+    expect(first.code).toBe(0);
+    expect(first.stderr).not.toContain("Error");
+    expect(statSync(join(directory, "data", "hookwell.db.key")).mode & 0o777).toBe(0o600);
+    await using cli = new Cli(["serve", "--dev"], { environment: sqlite() });
+    const url = await cli.url();
+    await cli.waitFor(/listens on/);
+    expect(cli.stdout).not.toContain("hwk_");
+    expect((await api(url, key, "GET", "/v1/deliveries?status=delivered")).json.items).toHaveLength(1);
+    expect((await cli.stop("SIGINT")).code).toBe(0);
+  });
 
   test("without --dev loopback and http are refused, and HOOKWELL_ALLOW_NETWORKS opens what it names", async () => {
     const key = "an-admin-key-given-by-hand";
-    const subscribe = async (environment: Record<string, string>, url: string) => {
-      await using cli = new Cli(["serve"], {
-        environment: sqlite({ HOOKWELL_API_KEY: key, ...environment }),
-      });
-      const answer = await api(await cli.url(), key, "POST", "/v1/subscriptions", {
-        project_id: "live",
-        url,
-      });
-      await cli.stop();
-      return answer;
-    };
-    const refused = await subscribe({}, "https://127.0.0.1/hook");
-    expect(refused).toMatchObject({ status: 400, json: { code: "blocked_address" } });
-    const open = { HOOKWELL_ALLOW_NETWORKS: "127.0.0.0/8" };
+    const serving = (environment: Record<string, string>) =>
+      new Cli(["serve"], { environment: sqlite({ HOOKWELL_API_KEY: key, ...environment }) });
+    const subscribe = async (cli: Cli, url: string) =>
+      api(await cli.url(), key, "POST", "/v1/subscriptions", { project_id: "live", url });
+    await using closed = serving({});
+    expect(await subscribe(closed, "https://127.0.0.1/hook")).toMatchObject({
+      status: 400,
+      json: { code: "blocked_address" },
+    });
+    await using open = serving({ HOOKWELL_ALLOW_NETWORKS: "127.0.0.0/8" });
     expect(await subscribe(open, "https://127.0.0.1/hook")).toMatchObject({ status: 201 });
     expect(await subscribe(open, "https://10.0.0.1/hook")).toMatchObject({ status: 400 });
   });
@@ -260,7 +254,7 @@ describe("hookwell serve", () => {
     const taken = createServer();
     await new Promise<void>((resolve) => taken.listen(0, resolve));
     const { port } = taken.address() as { port: number };
-    const { code, stderr } = await run(["serve"], { environment: sqlite({ PORT: String(port) }) });
+    const { code, stderr } = await spawnAndWait(["serve"], { environment: sqlite({ PORT: String(port) }) });
     await new Promise((resolve) => taken.close(resolve));
     expect(code).toBe(1);
     expect(stderr).toContain(`port ${port}: another program uses it`);
@@ -272,7 +266,7 @@ describe("hookwell serve", () => {
     await started.stop();
     const HOOKWELL_ENCRYPTION_KEYS = `k1:${Buffer.alloc(32, 9).toString("base64")}`;
     for (const args of [["serve"], ["worker", "--port", "0"]]) {
-      const { code, stderr } = await run(args, { environment: sqlite({ HOOKWELL_ENCRYPTION_KEYS }) });
+      const { code, stderr } = await run(args, sqlite({ HOOKWELL_ENCRYPTION_KEYS }));
       expect(code).toBe(1);
       expect(stderr).toContain("HOOKWELL_ENCRYPTION_KEYS");
       expect(stderr).not.toContain(HOOKWELL_ENCRYPTION_KEYS.slice(3));
@@ -289,12 +283,12 @@ describe("hookwell serve", () => {
         HOOKWELL_ENCRYPTION_KEYS: (await run(["keys", "generate"])).stdout.trim(),
       };
       for (const args of [["serve"], ["worker", "--port", "0"]]) {
-        const unmigrated = await run(args, { environment });
+        const unmigrated = await run(args, environment);
         expect(unmigrated.code).toBe(1);
         expect(unmigrated.stderr).toContain("hookwell migrate");
       }
-      expect((await run(["migrate"], { environment })).code).toBe(0);
-      const unsealed = await run(["serve"], { environment: keyless });
+      expect((await run(["migrate"], environment)).code).toBe(0);
+      const unsealed = await run(["serve"], keyless);
       expect(unsealed.code).toBe(1);
       expect(unsealed.stderr).toContain("hookwell keys generate");
       await using one = new Cli(["serve", "--dev"], { environment });
@@ -320,7 +314,7 @@ describe("hookwell serve", () => {
     cpSync(join(root, "packages/hookwell/package.json"), join(directory, "package.json"));
     mkdirSync(join(directory, "node_modules"));
     symlinkSync(join(root, "node_modules/undici"), join(directory, "node_modules/undici"));
-    const { code, stderr } = await run(["serve"], {
+    const { code, stderr } = await spawnAndWait(["serve"], {
       main: join(directory, "src/cli/main.ts"),
       environment: sqlite(),
     });
