@@ -6,7 +6,8 @@ import type { Random } from "../model/random.ts";
 import type { RetryPolicyInput } from "../model/retry.ts";
 import type { Timers } from "../model/timers.ts";
 import type { Sender } from "../send/sender.ts";
-import type { OutboxStore, RecordResult } from "../store/contract.ts";
+import type { ClaimResult, OutboxStore, RecordResult } from "../store/contract.ts";
+import type { Claims, DispatchClaim } from "./claims.ts";
 import { type Decision, decide, decideBeforeSend, type SendResult, withUsable } from "./decide.ts";
 import { type FailureHook, reportFailed } from "./failure-hook.ts";
 import { LaneRooms, type LaneSignal } from "./lane-rooms.ts";
@@ -79,9 +80,9 @@ const capacity = { leastMs: 5, mostMs: 50, claims: 4 };
 /**
  * Claims what its free slots can send at once, sends it, and records the outcomes in batches. It decides nothing
  * about when to look for work: its owner calls `claimOnce`, and is told by `onWanted` when slots have become free
- * and more is probably due.
+ * and more is probably due. A dispatcher beside it claims for it (`begin`) what it has room for.
  */
-export class DeliveryLoop {
+export class DeliveryLoop implements Claims {
   readonly counts: DeliveryCounts = { claimed: 0, delivered: 0, rescheduled: 0, failed: 0 };
   onWanted: () => void = () => {};
   /** A subscription went gone: its pending rows wait for maintenance. */
@@ -97,8 +98,11 @@ export class DeliveryLoop {
   #cursor: string | undefined;
   #closing = false;
   #claiming = false;
-  /** The last claim ended at its limit. */
+  /** A claim was asked for while a dispatch claimed. */
+  #refused = false;
+  /** The last claim ended at its limit, or rows were queued since. */
   #full = false;
+  #onCaughtUp: (() => void) | undefined;
   #highWater = 0;
   #gathering = false;
   /** How long the last claim took. */
@@ -150,8 +154,9 @@ export class DeliveryLoop {
    * Rejects when the claim fails. One call at a time.
    */
   async claimOnce(max = largestClaim): Promise<ClaimRound> {
-    const { store, clock, virtualTime, leaseMs, maxInFlight, monotonic, observe } = this.#config;
+    const { store, clock, virtualTime, leaseMs, maxInFlight, monotonic } = this.#config;
     const limit = Math.min(this.#slots(maxInFlight), largestClaim, max);
+    if (this.#claiming) this.#refused = true;
     if (limit < 1 || this.#closing || this.#claiming) return { claimed: 0, again: false };
     const rooms = this.#rooms.rooms();
     const leaseEnds = monotonic() + leaseMs;
@@ -167,21 +172,13 @@ export class DeliveryLoop {
       });
       this.#claimMs = monotonic() - (leaseEnds - leaseMs);
       this.#cursor = cursor || this.#cursor;
-      for (const delivery of failed) {
-        this.counts.failed++;
-        reportFailed(delivery, "unreadable", this.#config);
-      }
-      const unsent =
-        deliveries.filter((delivery) => !this.#begin(delivery, leaseEnds)).length + failed.length;
       this.#full = deliveries.length + failed.length >= limit;
+      const unsent = this.#took({ deliveries, failed }, leaseEnds) + failed.length;
       this.#rooms.claimed(
         deliveries.map((delivery) => delivery.subscriptionId),
         rooms,
         this.#full,
       );
-      this.#highWater = this.#sends.size;
-      this.counts.claimed += deliveries.length;
-      if (deliveries.length > 0) observe("claimed", { deliveries: deliveries.length });
       const steady = monotonic();
       // Kept until it has passed: a claim that comes before finds nothing, and hears of nothing.
       if (this.#rateFreeAt <= steady) this.#rateFreeAt = Number.POSITIVE_INFINITY;
@@ -194,7 +191,75 @@ export class DeliveryLoop {
       };
     } finally {
       this.#claiming = false;
+      this.#tellCaughtUp();
     }
+  }
+
+  /** See {@link Claims}; at most `max` rows. */
+  begin(max = largestClaim): DispatchClaim | undefined {
+    const { leaseMs, maxInFlight, monotonic } = this.#config;
+    const limit = Math.min(this.#slots(maxInFlight), largestClaim, max);
+    if (limit < 1 || this.#closing || this.#claiming) return undefined;
+    const rooms = this.#rooms.rooms();
+    const leaseEnds = monotonic() + leaseMs;
+    this.#claiming = true;
+    return {
+      room: { limit, leaseMs, room: this.#rooms.unknown, rooms },
+      took: (claimed) => {
+        this.#took(claimed, leaseEnds);
+        this.#rooms.claimed(
+          claimed.deliveries.map((delivery) => delivery.subscriptionId),
+          rooms,
+          true,
+        );
+      },
+      end: () => {
+        this.#claiming = false;
+        if (!this.#refused) return;
+        this.#refused = false;
+        this.onWanted();
+      },
+    };
+  }
+
+  /** Rows were queued that it was not given: they are worth a claim. */
+  queued(): void {
+    this.#full = true;
+    this.onWanted();
+  }
+
+  /** Resolves, after others had their turn, when what was queued is claimed and slots are free; at most after `ms`. */
+  async caughtUp(ms: number): Promise<void> {
+    const { timers } = this.#config;
+    if (!this.#behind) return await timers.sleep(0, this.#abort.signal);
+    const end = new AbortController();
+    this.#onCaughtUp = () => end.abort("caught up");
+    await timers.sleep(ms, end.signal);
+    this.#onCaughtUp = undefined;
+  }
+
+  get #behind(): boolean {
+    const { maxInFlight } = this.#config;
+    return (
+      !this.#closing && (this.#full || this.#slots(maxInFlight) < Math.min(maxInFlight, largestClaim) / 2)
+    );
+  }
+
+  #tellCaughtUp(): void {
+    if (this.#onCaughtUp && !this.#behind) this.#onCaughtUp();
+  }
+
+  /** Begins to send what was claimed; answers how many rows ended without. */
+  #took({ deliveries, failed }: Pick<ClaimResult, "deliveries" | "failed">, leaseEnds: number): number {
+    for (const delivery of failed) {
+      this.counts.failed++;
+      reportFailed(delivery, "unreadable", this.#config);
+    }
+    const unsent = deliveries.filter((delivery) => !this.#begin(delivery, leaseEnds)).length;
+    this.#highWater = this.#sends.size;
+    this.counts.claimed += deliveries.length;
+    if (deliveries.length > 0) this.#config.observe("claimed", { deliveries: deliveries.length });
+    return unsent;
   }
 
   /** While outcomes cannot be recorded, more sends would only make more repeats: then one row at a time, as a probe. */
@@ -214,6 +279,7 @@ export class DeliveryLoop {
   /** Claims nothing any more; rows of a claim under way are given back unsent. */
   close(): void {
     this.#closing = true;
+    this.#tellCaughtUp();
   }
 
   /** Stops the sends that are left: what has not been answered is given back, its attempt with it. */
@@ -277,6 +343,7 @@ export class DeliveryLoop {
     const more = this.#rooms.ended(send.delivery.subscriptionId, signal);
     this.#add(send.delivery, decision, send.leaseEnds);
     if (this.#sends.size === 0) for (const resolve of this.#onIdle.splice(0)) resolve();
+    this.#tellCaughtUp();
     if ((more || this.#full) && !this.#closing) this.#want();
   }
 

@@ -1,4 +1,5 @@
 import type { Now, OutboxStore } from "../store/contract.ts";
+import type { Claims } from "./claims.ts";
 import { DeliveryLoop, type DeliveryLoopConfig } from "./delivery-loop.ts";
 import type { DispatchRounds } from "./loops.ts";
 import type { ReplayRounds } from "./replay-rounds.ts";
@@ -48,11 +49,14 @@ export async function drain(
     const max = options.max ?? Number.POSITIVE_INFINITY;
     // Where nothing but drain runs, nobody else finishes a release.
     while (!late && (await config.store.giveBackHeld(givenBack, now())).more);
+    const claims: Claims = {
+      begin: () => (late ? undefined : loop.begin(max - loop.counts.claimed)),
+    };
     while (!late) {
       const wanted = new Promise<void>((resolve) => {
         loop.onWanted = resolve;
       });
-      const round = await config.dispatcher?.dispatchOnce();
+      const round = await config.dispatcher?.dispatchOnce(claims);
       dispatched += round?.dispatched ?? 0;
       const replayed = await config.replays?.once();
       // Slots that sends free while a claim is under way are not in it: only a claim that had them all is the last.

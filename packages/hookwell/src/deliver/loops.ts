@@ -1,4 +1,5 @@
 import type { OutboxStore, RetentionPolicy } from "../store/contract.ts";
+import type { Claims, DispatchRound } from "./claims.ts";
 import { DeliveryLoop, type DeliveryLoopConfig } from "./delivery-loop.ts";
 import { maintainOnce } from "./maintenance.ts";
 import { Pacer } from "./pacer.ts";
@@ -7,8 +8,8 @@ import { StoreHealth } from "./store-health.ts";
 
 /** The dispatcher, as the loops see it. */
 export interface DispatchRounds {
-  /** Dispatches one batch. `again`: more is waiting now. Rejects when the store fails. */
-  dispatchOnce(): Promise<{ readonly taken: number; readonly dispatched: number; readonly again: boolean }>;
+  /** Dispatches one batch; its rows go to `claims` where that has room. Rejects when the store fails. */
+  dispatchOnce(claims?: Claims): Promise<DispatchRound>;
 }
 
 export interface LoopsConfig extends DeliveryLoopConfig {
@@ -24,6 +25,8 @@ export interface LoopsConfig extends DeliveryLoopConfig {
 }
 
 const maintenanceMs = 60_000;
+/** How long new events wait at most for a worker that has not claimed yet what is queued. */
+const catchUpMs = 250;
 const moreMs = 100;
 const cancelledMs = 2_000;
 const maintenanceBatch = 1_000;
@@ -132,14 +135,17 @@ export class Loops {
   }
 
   async #dispatch(dispatcher: DispatchRounds): Promise<void> {
-    const health = new StoreHealth("dispatch", this.#config.observe, this.#config.random);
+    const { observe, random, worker = true } = this.#config;
+    const health = new StoreHealth("dispatch", observe, random);
     const pacer = this.#pacers.dispatch;
     while (!this.#stopped.signal.aborted) {
       try {
-        const { taken, dispatched, again } = await dispatcher.dispatchOnce();
+        const { taken, again, queued } = await dispatcher.dispatchOnce(worker ? this.#delivery : undefined);
         health.reached();
-        if (dispatched > 0) this.#pacers.deliver.poke();
-        await (again ? pacer.giveWay() : pacer.next(taken > 0));
+        if (queued) this.#delivery.queued();
+        if (!again) await pacer.next(taken > 0);
+        else if (worker) await this.#delivery.caughtUp(catchUpMs);
+        else await pacer.giveWay();
       } catch (error) {
         await pacer.pause(health.failed(error));
       }

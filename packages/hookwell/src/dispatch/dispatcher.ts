@@ -1,3 +1,4 @@
+import type { Claims, DispatchRound } from "../deliver/claims.ts";
 import type { Clock } from "../model/clock.ts";
 import type { Catalogue } from "../model/definition.ts";
 import type { EventKey, EventRecord } from "../model/event.ts";
@@ -39,9 +40,21 @@ export const retryMs = [1_000, 2_000, 4_000, 8_000, 16_000];
 
 /** What one round has learnt; kept while a failed batch is repeated event by event, so that nobody is asked twice. */
 interface Round {
+  readonly claims: Claims | undefined;
+  dispatched: number;
+  /** Rows were queued that no worker was given. */
+  queued: boolean;
   /** Patches as JSON text; "" = there is none. */
   readonly enriched: Map<EventRecord, string>;
   readonly broken: Map<EventRecord, unknown>;
+}
+
+/** An event as it is written. */
+interface Rendered {
+  readonly type: string;
+  readonly item: DispatchItem;
+  /** Capture has made its deliveries. */
+  readonly captured: boolean;
 }
 
 /** Turns new events into deliveries: matches, enriches and renders outside the transaction, then writes in one. */
@@ -57,74 +70,75 @@ export class Dispatcher {
   }
 
   /**
-   * Dispatches one batch of new events. `dispatched` counts those that this call moved on; `again`: the batch was
-   * full. An event that cannot be dispatched is put off, then parked, and stops no other. Rejects when the store
-   * fails.
+   * Dispatches one batch of new events; what `claims` have room for goes to its worker at once. An event that cannot be
+   * dispatched is put off, then parked, and stops no other. Rejects when the store fails.
    */
-  async dispatchOnce(): Promise<{
-    readonly taken: number;
-    readonly dispatched: number;
-    readonly again: boolean;
-  }> {
+  async dispatchOnce(claims?: Claims): Promise<DispatchRound> {
     const { store, batch } = this.#config;
     const events = await store.takeNew(this.#routes, batch, this.#now());
-    const dispatched = events.length === 0 ? 0 : await this.#dispatchAll(events);
-    return { taken: events.length, dispatched, again: events.length >= batch };
+    const round: Round = { claims, dispatched: 0, queued: false, enriched: new Map(), broken: new Map() };
+    if (events.length > 0) await this.#dispatchAll(events, round);
+    const { dispatched, queued } = round;
+    return { taken: events.length, dispatched, again: events.length >= batch, queued };
   }
 
-  async #dispatchAll(events: readonly EventRecord[]): Promise<number> {
-    const round: Round = { enriched: new Map(), broken: new Map() };
-    let dispatched = 0;
+  async #dispatchAll(events: readonly EventRecord[], round: Round): Promise<void> {
     try {
-      dispatched = await this.#dispatchTogether(events, round);
+      await this.#dispatchTogether(events, round);
     } catch {
       // One of them may be to blame, or the store: alone, each shows which.
       for (const event of events.filter((candidate) => !round.broken.has(candidate))) {
         try {
-          dispatched += await this.#dispatchTogether([event], round);
+          await this.#dispatchTogether([event], round);
         } catch (error) {
           round.broken.set(event, error);
         }
       }
     }
     for (const [event, error] of round.broken) await this.#failed(event, error);
-    return dispatched;
   }
 
   /** One transaction for all that can be rendered; the others are noted as broken. Rejects with nothing written. */
-  async #dispatchTogether(events: readonly EventRecord[], round: Round): Promise<number> {
+  async #dispatchTogether(events: readonly EventRecord[], round: Round): Promise<void> {
     const { store, observe } = this.#config;
     const drafts = await this.#draft(events, round);
     await this.#enrich(drafts, round);
-    const items = new Map<string, { readonly type: string; readonly item: DispatchItem }>();
+    const items = new Map<string, Rendered>();
     for (const event of events) {
       const { projectId, id, type } = event;
       if (!event.fannedOut || round.broken.has(event)) continue;
-      items.set(keyText(event), { type, item: { projectId, id, bodies: [], deliveries: [] } });
+      const item = { projectId, id, bodies: [], deliveries: [] };
+      items.set(keyText(event), { type, item, captured: true });
     }
     for (const draft of drafts) {
       const { event } = draft;
       try {
-        items.set(keyText(event), { type: event.type, item: itemOf(draft, round.enriched.get(event)) });
+        const item = itemOf(draft, round.enriched.get(event));
+        items.set(keyText(event), { type: event.type, item, captured: false });
       } catch (error) {
         round.broken.set(event, error);
       }
     }
-    if (items.size === 0) return 0;
-    const moved = await store.dispatch(
-      [...items.values()].map(({ item }) => item),
-      this.#now(),
-    );
-    for (const key of moved) {
-      const known = items.get(keyText(key));
-      if (known)
-        observe("dispatched", {
-          eventId: key.id,
-          type: known.type,
-          deliveries: known.item.deliveries.length,
-        });
+    if (items.size === 0) return;
+    const claim = round.claims?.begin();
+    try {
+      const given = [...items.values()].map(({ item }) => item);
+      const { dispatched, ...claimed } = await store.dispatch(given, this.#now(), claim?.room);
+      round.dispatched += dispatched.length;
+      let left = -(claimed.deliveries.length + claimed.failed.length);
+      for (const key of dispatched) {
+        const known = items.get(keyText(key));
+        if (!known) continue;
+        const deliveries = known.item.deliveries.length;
+        left += deliveries;
+        round.queued ||= known.captured;
+        observe("dispatched", { eventId: key.id, type: known.type, deliveries });
+      }
+      round.queued ||= left > 0;
+      claim?.took(claimed);
+    } finally {
+      claim?.end();
     }
-    return moved.length;
   }
 
   /** Matches all events in one query. Those whose deliveries capture made need nothing. */

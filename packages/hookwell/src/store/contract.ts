@@ -127,6 +127,14 @@ export interface DispatchItem extends EventKey {
   readonly patch?: string;
 }
 
+/** Room of a worker in the dispatcher's process: what a dispatch may claim of the rows it makes. */
+export type DispatchRoom = Pick<ClaimRequest, "limit" | "leaseMs" | "room" | "rooms">;
+
+export interface DispatchResult extends Pick<ClaimResult, "deliveries" | "failed"> {
+  /** The events that were still new. */
+  readonly dispatched: readonly EventKey[];
+}
+
 /** Position in a list that runs newest first by (time, id). */
 export interface PagePosition {
   readonly at: Date;
@@ -257,9 +265,12 @@ export interface OutboxStore
   /**
    * One transaction: those events that are still new get their bodies and deliveries (existing pairs are left
    * alone) and become dispatched; lanes with pending rows become ready. Events whose deliveries capture made
-   * are given without any. Answers the keys that were still new.
+   * are given without any.
+   * With `room`, rows are claimed as they are made, one of each lane per turn as by `claim`, where a claim would take
+   * them at once: no older row of their lane is due, the lane has no limit or open circuit and does not rest, nothing
+   * is held by an operator, and they have no place in an order. They are read after the commit, as by `claim`.
    */
-  dispatch(items: readonly DispatchItem[], now: Now): Promise<EventKey[]>;
+  dispatch(items: readonly DispatchItem[], now: Now, room?: DispatchRoom): Promise<DispatchResult>;
   /** Counts a failed try of a new event: due again after `retryInMs`, or parked when that is null. False = no longer new. */
   failDispatch(key: EventKey, error: string, retryInMs: number | null, now: Now): Promise<boolean>;
   /** parked -> new, tries 0. @throws NotFoundError, InvalidStateError */

@@ -100,7 +100,7 @@ export async function dispatchAll(store: PostgresOutbox, limit = 100): Promise<n
   const matches = await store.matchSubscriptions(
     events.map((event) => ({ ...event, filters: coveringFilters(event.type) })),
   );
-  const done = await store.dispatch(
+  const { dispatched: done } = await store.dispatch(
     events.map(({ projectId, id, fannedOut, data }, place) => ({
       projectId,
       id,

@@ -93,7 +93,21 @@ const command = fc.oneof(
       within: fc.constantFrom("own", "commit", "rollback"),
     }),
   },
-  { weight: 5, arbitrary: fc.record({ do: fc.constant("dispatch"), limit: fc.integer({ min: 1, max: 4 }) }) },
+  {
+    weight: 5,
+    arbitrary: fc.record({
+      do: fc.constant("dispatch"),
+      limit: fc.integer({ min: 1, max: 4 }),
+      claims: fc.option(
+        fc.record({
+          limit: fc.integer({ min: 1, max: 6 }),
+          room: fc.integer({ min: 0, max: 3 }),
+          leaseMs: fc.constantFrom(1_000, 30_000),
+        }),
+        { nil: undefined },
+      ),
+    }),
+  },
   {
     weight: 1,
     arbitrary: fc.record({

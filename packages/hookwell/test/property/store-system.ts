@@ -364,7 +364,7 @@ export class StoreSystem {
     };
   }
 
-  async #dispatch({ limit }: Call<"dispatch">): Promise<unknown> {
+  async #dispatch({ limit, claims }: Call<"dispatch">): Promise<unknown> {
     const events = await this.#store.takeNew(routes, limit, null);
     const matches = await this.#store.matchSubscriptions(
       events.map((event) => ({ ...event, filters: coveringFilters(event.type) })),
@@ -382,10 +382,11 @@ export class StoreSystem {
       const bodies = [{ variant: "v", bytes: Buffer.from(`{"event":"${event.id}"}`) }];
       return { projectId: event.projectId, id: event.id, bodies, deliveries, patch: `{"n":${index}}` };
     });
-    const done = await this.#store.dispatch(items, null);
+    const { dispatched: done, deliveries } = await this.#store.dispatch(items, null, claims);
     for (const { deliveries } of items)
       for (const { id } of deliveries) if (!this.#rows.includes(id)) this.#rows.push(id);
-    return { events, matches: matches.map((list) => list.map((match) => match.subscriptionId)), done };
+    const matched = matches.map((list) => list.map((match) => match.subscriptionId));
+    return { events, matches: matched, done, claimed: this.#claimed(deliveries) };
   }
 
   async #claim(command: Call<"claim">): Promise<unknown> {

@@ -52,7 +52,7 @@ export function subscription(id: string, overrides: Partial<NewSubscription> = {
 export async function dispatchNew(store: SqliteOutbox, limit = 100): Promise<number> {
   const events = await store.takeNew(["user.created"], limit, null);
   const [matches = []] = await store.matchSubscriptions([{ projectId: "live", filters: [""] }]);
-  const done = await store.dispatch(
+  const { dispatched: done } = await store.dispatch(
     events.map(({ projectId, id, data }) => ({
       projectId,
       id,

@@ -1,23 +1,36 @@
+import { randomUUID } from "node:crypto";
 import { InvalidStateError, NotFoundError } from "../../model/errors.ts";
 import type { CaptureInput, EventKey } from "../../model/event.ts";
 import { canMove, eventTransitions } from "../../model/states.ts";
-import type { DispatchItem } from "../contract.ts";
+import type { DispatchItem, DispatchResult, DispatchRoom } from "../contract.ts";
+import { claimedAtOnce } from "../dispatch-claims.ts";
+import { isGuarded } from "../lane-state.ts";
 import { Tally } from "../minute-counts.ts";
 import { isOperational, parkedInput } from "../operational.ts";
 import { blockedAt, orderKey } from "../ordering.ts";
 import { storable } from "../storable.ts";
+import { isRunnable } from "./claim.ts";
 import { settleOrder } from "./ordering.ts";
-import { bodyKey, eventKey, type MemoryState, pairKey } from "./state.ts";
-import { defined } from "./view.ts";
+import { bodyKey, type DeliveryRow, eventKey, type MemoryState, pairKey } from "./state.ts";
+import { defined, toDelivery } from "./view.ts";
 
-/** Gives those events that are still new their bodies and rows; answers which they were. */
-export function dispatch(state: MemoryState, items: readonly DispatchItem[], now: number): EventKey[] {
-  const done: EventKey[] = [];
+/** Gives those events that are still new their bodies and rows, and claims of these what there is room for. */
+export function dispatch(
+  state: MemoryState,
+  items: readonly DispatchItem[],
+  now: number,
+  room?: DispatchRoom,
+): DispatchResult {
+  const dispatched: EventKey[] = [];
   const tally = new Tally();
   const ordered: string[] = [];
-  for (const item of items) {
+  const claimed: DeliveryRow[] = [];
+  const fresh = items.filter((item) => state.newEvents.get(eventKey(item)));
+  const atOnce = claimedAtOnce(fresh, room, (lane) => isOpen(state, lane, now));
+  for (const item of fresh) {
     const key = eventKey(item);
     const event = state.newEvents.get(key);
+    // Named twice in the batch.
     if (!event) continue;
     for (const { variant, bytes } of item.bodies) {
       const body = bodyKey(item.projectId, item.id, variant);
@@ -27,7 +40,7 @@ export function dispatch(state: MemoryState, items: readonly DispatchItem[], now
       if (state.pairs.has(pairKey(item.id, subscriptionId)) || state.deliveries.has(id)) continue;
       const place = isOrdered ? orderKey(event.record) : undefined;
       if (place !== undefined) ordered.push(id);
-      state.putDelivery({
+      const row: DeliveryRow = {
         id,
         projectId: item.projectId,
         eventId: item.id,
@@ -43,7 +56,10 @@ export function dispatch(state: MemoryState, items: readonly DispatchItem[], now
         ...(place !== undefined && { order: { key: place, at: event.record.revision ?? event.seq } }),
         createdAt: now,
         updatedAt: now,
-      });
+        ...(room && atOnce.has(id) && leased(now + room.leaseMs)),
+      };
+      state.putDelivery(row);
+      if (row.lease) claimed.push(row);
     }
     state.putEvent({
       ...event,
@@ -54,12 +70,24 @@ export function dispatch(state: MemoryState, items: readonly DispatchItem[], now
         patch: item.patch ?? event.record.patch,
       }),
     });
-    done.push({ projectId: item.projectId, id: item.id });
+    dispatched.push({ projectId: item.projectId, id: item.id });
     tally.add(item.projectId, { dispatched: 1 });
   }
   for (const id of ordered) settleOrder(state, state.deliveries.get(id)!, now);
   state.countMinute(tally, now);
-  return done;
+  return { dispatched, deliveries: claimed.map((row) => toDelivery(state, row, now)), failed: [] };
+}
+
+function leased(until: number): Pick<DeliveryRow, "attempts" | "lease" | "dueAt"> {
+  return { attempts: 1, lease: { token: randomUUID(), until }, dueAt: until };
+}
+
+/** True when a claim would take the next row of the lane at once. */
+function isOpen(state: MemoryState, lane: string, now: number): boolean {
+  if (!isRunnable(state, lane, now) || isGuarded(state.lane(lane), state.limits(lane))) return false;
+  for (const _ of state.holds.values()) return false;
+  for (const row of state.pending.values()) if (row.subscriptionId === lane && row.dueAt <= now) return false;
+  return true;
 }
 
 /** Counts a failed try; parks the event when there is to be no other. */

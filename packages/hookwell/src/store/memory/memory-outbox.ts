@@ -9,6 +9,8 @@ import type {
   ClaimRequest,
   ClaimResult,
   DispatchItem,
+  DispatchResult,
+  DispatchRoom,
   MaintenanceResult,
   Match,
   Now,
@@ -171,8 +173,8 @@ export class MemoryOutbox extends MemoryManagement implements OutboxStore {
     return queries.map((query) => matchesOf(this.state, query));
   }
 
-  async dispatch(items: readonly DispatchItem[], now: Now): Promise<EventKey[]> {
-    return this.write((state) => dispatch(state, items, this.now(now)));
+  async dispatch(items: readonly DispatchItem[], now: Now, room?: DispatchRoom): Promise<DispatchResult> {
+    return this.write((state) => dispatch(state, items, this.now(now), room));
   }
 
   async failDispatch(key: EventKey, error: string, retryInMs: number | null, now: Now): Promise<boolean> {

@@ -27,8 +27,7 @@ export async function claimRows(db: Database, request: ClaimRequest): Promise<Cl
     throw new ValidationError([{ pointer: "/limit", message: "must be a whole number, 1 or more" }]);
   const texts = claimTexts(db.schema);
   const now = db.now(request.now);
-  // Made here, not in SQL: a server may ask the kernel for each random value, which costs more than the claim.
-  const token = Buffer.from(systemRandom(15)).toString("base64url");
+  const token = tokenStart();
   await db.hot({ text: texts.wake, params: [now] });
   const params = [
     now,
@@ -64,6 +63,11 @@ export async function claimRows(db: Database, request: ClaimRequest): Promise<Cl
     passed: holds === undefined ? [] : [...lanesOf(empty, false), ...lanesOf(gave, true)],
     now: rows.length > 0 ? integer(rows[0]!, "now") : 0,
   };
+}
+
+/** What the tokens of one claim begin with. Not made in SQL: a server may ask the kernel for each random value. */
+export function tokenStart(): string {
+  return Buffer.from(systemRandom(15)).toString("base64url");
 }
 
 /** Why a statement took nothing. */

@@ -1,7 +1,7 @@
 import { blockedAt } from "../ordering.ts";
 import { nowSql, textsFor } from "./database.ts";
 import { eventColumnsSql } from "./event-rows.ts";
-import { wakeLanesSql } from "./lanes.ts";
+import { heldByStatusSql, restsUntilSql, wakeLanesSql } from "./lanes.ts";
 import { matchesSql } from "./matching.ts";
 import { countMinuteSql } from "./minute-counts-sql.ts";
 import { operationalIdSql } from "./operational-sql.ts";
@@ -16,6 +16,11 @@ interface DispatchTexts {
    * arrays), $5 slot of counts. Answers project_id and id of those still new.
    */
   readonly dispatch: (count: number) => string;
+  /**
+   * The same, and rows are claimed as they are made: $6 limit, $7 room, $8 rooms (JSON object), $9 lease in ms, $10 what
+   * the tokens begin with. Rows without a project are those that were claimed, with their lease_token.
+   */
+  readonly dispatchClaiming: (count: number) => string;
   /** $1 now, $2 project, $3 id, $4 error, $5 ms to the next try or null to park. */
   readonly fail: string;
   /** $1 project, $2 id. Locks the event and answers its state. */
@@ -53,63 +58,8 @@ ORDER BY e.seq`,
 ${matchesSql(s, { from: "asked", where: "true" })}
 ORDER BY 1, 2`,
 
-    // Lanes are written last, from what the inserts returned: see lanes.ts.
-    dispatch: (count) => `WITH t AS MATERIALIZED (
-  SELECT ${nowSql("$1")} AS now
-), given AS MATERIALIZED (
-  SELECT x.* FROM jsonb_to_recordset($2::text::jsonb) AS x(ord int, project_id text, id text, patch text)
-  LIMIT ${count}
-), still AS MATERIALIZED (
-  SELECT given.ord, given.patch, e.project_id, e.id, e.type, e.fanned_out, e.tenant_id, e.subject, e.revision, e.seq
-  FROM given JOIN ${s}.event e ON e.project_id = given.project_id AND e.id = given.id
-  WHERE e.state = 'new'
-  ORDER BY e.seq
-  FOR UPDATE OF e SKIP LOCKED
-), bodies AS (
-  INSERT INTO ${s}.body (project_id, event_id, variant, bytes)
-  SELECT still.project_id, still.id, b.variant, decode(b.bytes, 'base64')
-  FROM jsonb_to_recordset($3::text::jsonb) AS b(ord int, variant text, bytes text)
-  JOIN still ON still.ord = b.ord
-  ON CONFLICT DO NOTHING
-), made AS (
-  INSERT INTO ${s}.delivery (id, project_id, event_id, subscription_id, endpoint_id, variant, type,
-    next_attempt_at, due_at, created_at, updated_at, order_key, order_at)
-  SELECT d.id, still.project_id, still.id, d.subscription_id, d.endpoint_id, d.variant, still.type,
-    t.now, CASE WHEN place.key IS NULL THEN t.now ELSE ${blockedAt} END, t.now, t.now, place.key,
-    CASE WHEN place.key IS NOT NULL THEN coalesce(still.revision, still.seq) END
-  FROM jsonb_to_recordset($4::text::jsonb)
-    AS d(ord int, id text, subscription_id text, endpoint_id text, variant text, ordered boolean)
-  JOIN still ON still.ord = d.ord
-  CROSS JOIN LATERAL (
-    SELECT CASE WHEN d.ordered THEN still.tenant_id || chr(31) || still.subject || chr(31)
-      || CASE WHEN still.revision IS NULL THEN 'c' ELSE 'r' END END AS key
-  ) AS place
-  CROSS JOIN t
-  ON CONFLICT DO NOTHING
-  RETURNING subscription_id
-), marked AS (
-  UPDATE ${s}.event e
-  SET state = 'dispatched', dispatched_at = t.now, patch = coalesce(still.patch, e.patch)
-  FROM still, t
-  WHERE e.project_id = still.project_id AND e.id = still.id
-  RETURNING e.project_id
-), woken AS (
-  ${wakeLanesSql(
-    s,
-    `SELECT made.subscription_id FROM made
-    UNION ALL
-    SELECT d.subscription_id FROM still
-    CROSS JOIN LATERAL (
-      SELECT d.subscription_id FROM ${s}.delivery d
-      WHERE d.event_id = still.id AND d.project_id = still.project_id AND d.status = 'pending' OFFSET 0
-    ) AS d
-    WHERE still.fanned_out`,
-    "(SELECT now FROM t)",
-  )}
-), minute AS (
-  ${countMinuteSql(s, "marked", "$5", { dispatched: "true" })}
-)
-SELECT still.project_id, still.id FROM still ORDER BY still.ord`,
+    dispatch: (count) => dispatchSql(s, count, false),
+    dispatchClaiming: (count) => dispatchSql(s, count, true),
 
     fail: `WITH t AS MATERIALIZED (
   SELECT ${nowSql("$1")} AS now, $2::text AS project_id, $3::text AS id, $4::text AS error, $5::text::bigint AS wait
@@ -139,3 +89,124 @@ FROM t WHERE e.project_id = t.project_id AND e.id = t.id
 RETURNING 1 AS released`,
   }),
 );
+
+/** Lanes are written last, from what the inserts returned: see lanes.ts. */
+function dispatchSql(s: string, count: number, claims: boolean): string {
+  const lease = (value: string, otherwise: string): string =>
+    claims ? `CASE WHEN atonce.nr IS NULL THEN ${otherwise} ELSE ${value} END` : otherwise;
+  const blocked = `CASE WHEN place.key IS NULL THEN t.now ELSE ${blockedAt} END`;
+  return `WITH t AS MATERIALIZED (
+  SELECT ${nowSql("$1")} AS now${
+    claims
+      ? `, $6::text::int AS most, $7::text::int AS room, $8::text::jsonb AS rooms, $9::text::bigint AS lease,
+    $10::text AS token`
+      : ""
+  }
+), given AS MATERIALIZED (
+  SELECT x.* FROM jsonb_to_recordset($2::text::jsonb) AS x(ord int, project_id text, id text, patch text)
+  LIMIT ${count}
+), still AS MATERIALIZED (
+  SELECT given.ord, given.patch, e.project_id, e.id, e.type, e.fanned_out, e.tenant_id, e.subject, e.revision, e.seq
+  FROM given JOIN ${s}.event e ON e.project_id = given.project_id AND e.id = given.id
+  WHERE e.state = 'new'
+  ORDER BY e.seq
+  FOR UPDATE OF e SKIP LOCKED
+), bodies AS (
+  INSERT INTO ${s}.body (project_id, event_id, variant, bytes)
+  SELECT still.project_id, still.id, b.variant, decode(b.bytes, 'base64')
+  FROM jsonb_to_recordset($3::text::jsonb) AS b(ord int, variant text, bytes text)
+  JOIN still ON still.ord = b.ord
+  ON CONFLICT DO NOTHING
+)${claims ? claimedAtOnceSql(s) : ""}, made AS (
+  INSERT INTO ${s}.delivery (id, project_id, event_id, subscription_id, endpoint_id, variant, type,
+    next_attempt_at, due_at, created_at, updated_at, order_key, order_at${claims ? ", attempts, lease_token, lease_until" : ""})
+  SELECT d.id, still.project_id, still.id, d.subscription_id, d.endpoint_id, d.variant, still.type,
+    t.now, ${lease("t.now + t.lease", blocked)}, t.now, t.now, place.key,
+    CASE WHEN place.key IS NOT NULL THEN coalesce(still.revision, still.seq) END${
+      claims
+        ? `,
+    ${lease("1", "0")}, ${lease("t.token || '.' || d.id", "NULL")}, ${lease("t.now + t.lease", "NULL")}`
+        : ""
+    }
+  FROM jsonb_to_recordset($4::text::jsonb)
+    AS d(ord int, nr int, id text, subscription_id text, endpoint_id text, variant text, ordered boolean)
+  JOIN still ON still.ord = d.ord${
+    claims
+      ? `
+  LEFT JOIN atonce ON atonce.nr = d.nr`
+      : ""
+  }
+  CROSS JOIN LATERAL (
+    SELECT CASE WHEN d.ordered THEN still.tenant_id || chr(31) || still.subject || chr(31)
+      || CASE WHEN still.revision IS NULL THEN 'c' ELSE 'r' END END AS key
+  ) AS place
+  CROSS JOIN t
+  ON CONFLICT DO NOTHING
+  RETURNING subscription_id${claims ? ", id, lease_token" : ""}
+), marked AS (
+  UPDATE ${s}.event e
+  SET state = 'dispatched', dispatched_at = t.now, patch = coalesce(still.patch, e.patch)
+  FROM still, t
+  WHERE e.project_id = still.project_id AND e.id = still.id
+  RETURNING e.project_id
+), woken AS (
+  ${wakeLanesSql(
+    s,
+    `SELECT made.subscription_id FROM made
+    UNION ALL
+    SELECT d.subscription_id FROM still
+    CROSS JOIN LATERAL (
+      SELECT d.subscription_id FROM ${s}.delivery d
+      WHERE d.event_id = still.id AND d.project_id = still.project_id AND d.status = 'pending' OFFSET 0
+    ) AS d
+    WHERE still.fanned_out`,
+    "(SELECT now FROM t)",
+  )}
+), minute AS (
+  ${countMinuteSql(s, "marked", "$5", { dispatched: "true" })}
+)
+SELECT still.project_id, still.id${claims ? ", NULL AS lease_token, still.ord" : ""} FROM still${
+    claims
+      ? `
+UNION ALL
+SELECT NULL, made.id, made.lease_token, NULL FROM made WHERE made.lease_token IS NOT NULL`
+      : ""
+  }
+ORDER BY ${claims ? "ord" : "still.ord"}`;
+}
+
+/**
+ * The rows to claim, by their number in the list: the rule of store/dispatch-claims.ts. A lane that is not there yet is
+ * what its subscription makes it.
+ */
+function claimedAtOnceSql(s: string): string {
+  const room = "coalesce(((SELECT rooms FROM t) ->> w.subscription_id)::int, (SELECT room FROM t))";
+  return `, wanted AS MATERIALIZED (
+  SELECT d.nr, d.subscription_id, row_number() OVER (PARTITION BY d.subscription_id ORDER BY d.nr) AS turn
+  FROM jsonb_to_recordset($4::text::jsonb) AS d(ord int, nr int, subscription_id text, ordered boolean)
+  JOIN still ON still.ord = d.ord
+  WHERE d.ordered IS NOT TRUE AND NOT EXISTS (SELECT 1 FROM ${s}.hold)
+), open AS MATERIALIZED (
+  SELECT w.subscription_id, ${room} AS room
+  FROM (SELECT DISTINCT wanted.subscription_id FROM wanted) AS w
+  LEFT JOIN LATERAL (
+    SELECT l.held, l.guarded, coalesce(${restsUntilSql}, 0) AS rests FROM ${s}.lane l
+    WHERE l.subscription_id = w.subscription_id LIMIT 1
+  ) AS l ON true
+  LEFT JOIN LATERAL (
+    SELECT ${heldByStatusSql} AS held, s.rate_limit IS NOT NULL OR s.max_in_flight IS NOT NULL AS guarded
+    FROM ${s}.subscription s WHERE l.held IS NULL AND s.id = w.subscription_id LIMIT 1
+  ) AS s ON true
+  LEFT JOIN LATERAL (
+    SELECT d.id FROM ${s}.delivery d
+    WHERE d.subscription_id = w.subscription_id AND d.status = 'pending' AND d.due_at <= (SELECT now FROM t)
+    ORDER BY d.due_at, d.id LIMIT 1
+  ) AS due ON true
+  WHERE coalesce(l.held, s.held, 0) = 0 AND NOT coalesce(l.guarded, s.guarded, false)
+    AND coalesce(l.rests, 0) <= (SELECT now FROM t) AND due.id IS NULL
+), atonce AS MATERIALIZED (
+  SELECT wanted.nr FROM wanted JOIN open ON open.subscription_id = wanted.subscription_id
+  WHERE wanted.turn <= open.room
+  ORDER BY wanted.turn, wanted.subscription_id COLLATE "C" LIMIT (SELECT most FROM t)
+)`;
+}

@@ -1,15 +1,16 @@
-import type { Program } from "../../adapters/seam.ts";
+import type { Program, Statement } from "../../adapters/seam.ts";
 import { InvalidStateError, NotFoundError } from "../../model/errors.ts";
 import type { EventKey, EventRecord } from "../../model/event.ts";
 import type { Matchable } from "../../model/matching.ts";
 import { canMove, type EventState, eventTransitions } from "../../model/states.ts";
-import type { DispatchItem, Match } from "../contract.ts";
+import type { DispatchItem, DispatchRoom, Match } from "../contract.ts";
 import { storable } from "../storable.ts";
+import { tokenStart } from "./claim.ts";
 import { type Database, roundedCount } from "./database.ts";
 import { dispatchTexts } from "./dispatch-sql.ts";
 import { toEvent } from "./event-rows.ts";
 import { lockLanes, settleOrder } from "./ordering.ts";
-import { defined, integer, optionalJson, text } from "./rows.ts";
+import { defined, integer, optionalJson, optionalText, text } from "./rows.ts";
 
 export async function takeNew(
   db: Database,
@@ -58,12 +59,19 @@ export async function matchSubscriptions(db: Database, queries: readonly Matchab
   return places.map((place) => found[place]!.map((match) => ({ ...match })));
 }
 
+interface Dispatched {
+  readonly dispatched: readonly EventKey[];
+  /** Rows that were claimed as they were made, in the order given. */
+  readonly claimed: readonly { readonly id: string; readonly leaseToken: string }[];
+}
+
 export async function dispatchEvents(
   db: Database,
   items: readonly DispatchItem[],
   now: string | null,
-): Promise<EventKey[]> {
-  if (items.length === 0) return [];
+  room?: DispatchRoom,
+): Promise<Dispatched> {
+  if (items.length === 0) return { dispatched: [], claimed: [] };
   const events = items.map(({ projectId, id, patch }, ord) => ({ ord, project_id: projectId, id, patch }));
   const bodies = items.flatMap((item, ord) =>
     item.bodies.map(({ variant, bytes }) => ({
@@ -72,9 +80,11 @@ export async function dispatchEvents(
       bytes: Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString("base64"),
     })),
   );
+  let nr = 0;
   const deliveries = items.flatMap((item, ord) =>
     item.deliveries.map((delivery) => ({
       ord,
+      nr: nr++,
       id: delivery.id,
       subscription_id: delivery.subscriptionId,
       endpoint_id: delivery.endpointId,
@@ -82,10 +92,14 @@ export async function dispatchEvents(
       ordered: delivery.ordered === true,
     })),
   );
-  const statement = (slot: string) => ({
-    text: dispatchTexts(db.schema).dispatch(roundedCount(events.length)),
-    params: [now, JSON.stringify(events), JSON.stringify(bodies), JSON.stringify(deliveries), slot],
-  });
+  const texts = dispatchTexts(db.schema);
+  const count = roundedCount(events.length);
+  const statement = (slot: string): Statement => {
+    const params = [now, JSON.stringify(events), JSON.stringify(bodies), JSON.stringify(deliveries), slot];
+    return room
+      ? { text: texts.dispatchClaiming(count), params: [...params, ...roomParams(room)] }
+      : { text: texts.dispatch(count), params };
+  };
   const ordered = deliveries.filter((delivery) => delivery.ordered);
   const rows = await db.slots.use((slot) =>
     ordered.length === 0
@@ -104,7 +118,29 @@ export async function dispatchEvents(
           return moved;
         }),
   );
-  return rows.map((row) => ({ projectId: text(row, "project_id"), id: text(row, "id") }));
+  const dispatched: EventKey[] = [];
+  const tokens = new Map<string, string>();
+  for (const row of rows) {
+    const leaseToken = optionalText(row, "lease_token");
+    const id = text(row, "id");
+    if (leaseToken === undefined) dispatched.push({ projectId: text(row, "project_id"), id });
+    else tokens.set(id, leaseToken);
+  }
+  const claimed = deliveries.flatMap(({ id }) => {
+    const leaseToken = tokens.get(id);
+    return leaseToken === undefined ? [] : [{ id, leaseToken }];
+  });
+  return { dispatched, claimed };
+}
+
+function roomParams({ limit, leaseMs, room = limit, rooms }: DispatchRoom): string[] {
+  return [
+    String(limit),
+    String(Math.min(room, limit)),
+    JSON.stringify(Object.fromEntries(rooms ?? [])),
+    String(leaseMs),
+    tokenStart(),
+  ];
 }
 
 export async function failDispatch(

@@ -9,6 +9,8 @@ import type {
   ClaimRequest,
   ClaimResult,
   DispatchItem,
+  DispatchResult,
+  DispatchRoom,
   MaintenanceResult,
   Match,
   Now,
@@ -161,8 +163,9 @@ export class PostgresOutbox extends PostgresManagement implements OutboxStore {
     return await matchSubscriptions(this.db, queries);
   }
 
-  async dispatch(items: readonly DispatchItem[], now: Now): Promise<EventKey[]> {
-    return await dispatchEvents(this.db, items, this.now(now));
+  async dispatch(items: readonly DispatchItem[], now: Now, room?: DispatchRoom): Promise<DispatchResult> {
+    const { dispatched, claimed } = await dispatchEvents(this.db, items, this.now(now), room);
+    return { dispatched, ...(await this.#look(claimed, this.now(now))) };
   }
 
   async failDispatch(key: EventKey, error: string, retryInMs: number | null, now: Now): Promise<boolean> {
@@ -231,6 +234,7 @@ export class PostgresOutbox extends PostgresManagement implements OutboxStore {
 
   // --- inside ------------------------------------------------------------------------------------------------
 
+  /** Reads what was claimed, and gives back what must not be sent now. */
   async #look(
     rows: Claimed["rows"],
     now: string | null,

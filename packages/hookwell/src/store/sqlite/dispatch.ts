@@ -2,7 +2,9 @@ import { type Program, type Row, runProgramSync } from "../../adapters/seam.ts";
 import { InvalidStateError, NotFoundError } from "../../model/errors.ts";
 import type { EventKey, EventRecord } from "../../model/event.ts";
 import { canMove, eventTransitions } from "../../model/states.ts";
-import type { DispatchItem } from "../contract.ts";
+import type { DispatchItem, DispatchRoom } from "../contract.ts";
+import { claimedAtOnce } from "../dispatch-claims.ts";
+import { isGuarded, restsUntil } from "../lane-state.ts";
 import { Tally } from "../minute-counts.ts";
 import { isOperational, parkedInput } from "../operational.ts";
 import { blockedAt, orderKey } from "../ordering.ts";
@@ -10,7 +12,9 @@ import { storable } from "../storable.ts";
 import { captureProgram } from "./capture.ts";
 import type { Connection } from "./connection.ts";
 import { eventColumns, toEventRecord } from "./event-rows.ts";
-import { wakeLanes } from "./lanes.ts";
+import { activeHolds } from "./holds.ts";
+import { type LaneRow, laneColumns, toLane } from "./lane-rows.ts";
+import { heldBySubscription, wakeLanes } from "./lanes.ts";
 import { countMinute } from "./minute-counts.ts";
 import { settleOrder } from "./ordering.ts";
 import { integer, optionalInteger, optionalText, statement, text } from "./rows.ts";
@@ -59,23 +63,52 @@ ON CONFLICT DO NOTHING`;
 
 const deliveryText = `
 INSERT INTO hookwell_delivery (id, project_id, event_id, subscription_id, endpoint_id, variant, type, status,
-  attempts, round, next_attempt_at, due_at, created_at, updated_at, order_key, order_at)
-VALUES (?, ?, ?, ?, ?, ?, ?, 'pending', 0, 1, ?, ?, ?, ?, ?, ?)
-ON CONFLICT DO NOTHING`;
+  attempts, round, next_attempt_at, due_at, created_at, updated_at, order_key, order_at, lease_token, lease_until)
+VALUES (?, ?, ?, ?, ?, ?, ?, 'pending', ?, 1, ?, ?, ?, ?, ?, ?, ?, ?)
+ON CONFLICT DO NOTHING
+RETURNING lease_token`;
 
 const capturedLanesText = `
 SELECT subscription_id FROM hookwell_delivery WHERE event_id = ? AND project_id = ? AND status = 'pending'`;
 
-/** Inside a write: marks those still new, writes their bodies and deliveries, and wakes the lanes. */
-export function dispatch(connection: Connection, items: readonly DispatchItem[], now: number): EventKey[] {
-  const done: EventKey[] = [];
+interface Dispatched {
+  readonly dispatched: readonly EventKey[];
+  /** Rows that were claimed as they were made. */
+  readonly claimed: readonly string[];
+}
+
+/** An event that was still new. */
+interface Marked {
+  readonly item: DispatchItem;
+  readonly event: Row;
+}
+
+/**
+ * Inside a write: marks those still new, writes their bodies and deliveries, and wakes the lanes. What there is room
+ * for is claimed, each row with a token of its own made of `token`.
+ */
+export function dispatch(
+  connection: Connection,
+  items: readonly DispatchItem[],
+  now: number,
+  token: string,
+  room?: DispatchRoom,
+): Dispatched {
+  const marked = items.flatMap((item): Marked[] => {
+    const [event] = connection.all(markText, [now, item.patch ?? null, item.id, item.projectId]);
+    return event ? [{ item, event }] : [];
+  });
+  const atOnce = claimedAtOnce(
+    marked.map(({ item }) => item),
+    room,
+    openLanes(connection, now),
+  );
+  const claimed: string[] = [];
   const tally = new Tally();
   const lanes = new Set<string>();
   const ordered: string[] = [];
-  for (const { projectId, id, bodies, deliveries, patch } of items) {
-    const [event] = connection.all(markText, [now, patch ?? null, id, projectId]);
-    if (!event) continue;
-    done.push({ projectId, id });
+  for (const { item, event } of marked) {
+    const { projectId, id, bodies, deliveries } = item;
     tally.add(projectId, { dispatched: 1 });
     for (const { variant, bytes } of bodies) connection.all(bodyText, [projectId, id, variant, bytes]);
     const key = orderKey({
@@ -86,17 +119,21 @@ export function dispatch(connection: Connection, items: readonly DispatchItem[],
     const at = optionalInteger(event.revision) ?? integer(event.seq);
     for (const { id: deliveryId, subscriptionId, endpointId, variant, ordered: isOrdered } of deliveries) {
       const order = isOrdered ? key : undefined;
+      const until = room && atOnce.has(deliveryId) ? now + room.leaseMs : undefined;
       const place = [deliveryId, projectId, id, subscriptionId, endpointId, variant, text(event.type)];
-      const due = order === undefined ? now : blockedAt;
-      connection.all(deliveryText, [
+      const [made] = connection.all(deliveryText, [
         ...place,
+        until === undefined ? 0 : 1,
         now,
-        due,
+        until ?? (order === undefined ? now : blockedAt),
         now,
         now,
         order ?? null,
         order === undefined ? null : at,
+        until === undefined ? null : `${token}.${claimed.length}`,
+        until ?? null,
       ]);
+      if (made?.lease_token != null) claimed.push(deliveryId);
       if (order !== undefined) ordered.push(deliveryId);
       lanes.add(subscriptionId);
     }
@@ -107,7 +144,36 @@ export function dispatch(connection: Connection, items: readonly DispatchItem[],
   for (const id of ordered) runProgramSync(settleOrder(id, now), connection.run);
   if (lanes.size > 0) connection.run(wakeLanes(lanes, now));
   countMinute(connection, tally, now);
-  return done;
+  const dispatched = marked.map(({ item: { projectId, id } }): EventKey => ({ projectId, id }));
+  return { dispatched, claimed };
+}
+
+export const openLaneText = `
+SELECT ${laneColumns}, l.held FROM hookwell_lane l WHERE l.subscription_id = ?`;
+const newLaneText = `
+SELECT ${heldBySubscription} AS held, s.rate_limit IS NOT NULL OR s.max_in_flight IS NOT NULL AS guarded
+FROM hookwell_subscription s WHERE s.id = ?`;
+export const anyDueText = `
+SELECT 1 FROM hookwell_delivery INDEXED BY hookwell_delivery_pending
+WHERE subscription_id = ? AND status = 'pending' AND due_at <= ? LIMIT 1`;
+
+/** Whether a claim would take the next row of a lane at once. */
+function openLanes(connection: Connection, now: number): (lane: string) => boolean {
+  let held: boolean | undefined;
+  return (id) => {
+    held ??= activeHolds(connection).length > 0;
+    if (held) return false;
+    const [row] = connection.all(openLaneText, [id]);
+    if (row) {
+      const { state, limits }: LaneRow = toLane(row);
+      if (integer(row.held) !== 0 || isGuarded(state, limits) || restsUntil(state) > now) return false;
+    } else {
+      const [subscription] = connection.all(newLaneText, [id]);
+      if (subscription && (integer(subscription.held) !== 0 || integer(subscription.guarded) !== 0))
+        return false;
+    }
+    return connection.all(anyDueText, [id, now]).length === 0;
+  };
 }
 
 const failText = `

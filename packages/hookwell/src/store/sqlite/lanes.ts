@@ -2,7 +2,7 @@ import type { Program, Statement } from "../../adapters/seam.ts";
 import { statement } from "./rows.ts";
 
 /** `lane.held` that follows from a subscription `s` (none = a lane without a subscription). */
-const heldBySubscription = `CASE
+export const heldBySubscription = `CASE
     WHEN s.status = 'deleted' OR (s.status = 'disabled' AND s.status_reason = 'gone') THEN 2
     WHEN s.status IN ('paused', 'disabled') THEN 1
     ELSE 0 END`;

@@ -8,6 +8,8 @@ import type {
   ClaimRequest,
   ClaimResult,
   DispatchItem,
+  DispatchResult,
+  DispatchRoom,
   MaintenanceResult,
   Match,
   Now,
@@ -154,9 +156,13 @@ export class SqliteOutbox extends SqliteManagement implements OutboxStore {
     return matchSubscriptions(connection, queries);
   }
 
-  async dispatch(items: readonly DispatchItem[], now: Now): Promise<EventKey[]> {
-    const connection = await this.session.ready();
-    return connection.write(() => dispatch(connection, items, this.session.now(now)));
+  async dispatch(items: readonly DispatchItem[], now: Now, room?: DispatchRoom): Promise<DispatchResult> {
+    const connection = await (room ? this.session.readyWithKeys() : this.session.ready());
+    const token = randomUUID();
+    const { dispatched, claimed } = await connection.write(() =>
+      dispatch(connection, items, this.session.now(now), token, room),
+    );
+    return { dispatched, ...(await this.#lookAt(claimed, token, now)) };
   }
 
   async failDispatch(key: EventKey, error: string, retryInMs: number | null, now: Now): Promise<boolean> {
@@ -184,16 +190,26 @@ export class SqliteOutbox extends SqliteManagement implements OutboxStore {
     );
     const more = again ? { again } : {};
     if (ids.length === 0) return { ...none, ...more };
-    const look = lookAt(connection, this.session.endpoints, ids, token, now());
-    const failed = await this.#recording.giveUp(look, request.now);
-    if (look.missingKey) throw look.missingKey;
     return {
-      deliveries: look.deliveries,
-      failed,
+      ...(await this.#lookAt(ids, token, request.now)),
       cursor,
       ...more,
       ...(againInMs !== undefined && { againInMs }),
     };
+  }
+
+  /** Reads what was claimed, and gives back what must not be sent now. */
+  async #lookAt(
+    ids: readonly string[],
+    token: string,
+    now: Now,
+  ): Promise<Pick<ClaimResult, "deliveries" | "failed">> {
+    if (ids.length === 0) return { deliveries: [], failed: [] };
+    const { connection, endpoints } = this.session;
+    const look = lookAt(connection, endpoints, ids, token, this.session.now(now));
+    const failed = await this.#recording.giveUp(look, now);
+    if (look.missingKey) throw look.missingKey;
+    return { deliveries: look.deliveries, failed };
   }
 
   async record(outcomes: readonly Outcome[], now: Now, policy?: LanePolicy): Promise<RecordResult> {

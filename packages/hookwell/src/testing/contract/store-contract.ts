@@ -3,6 +3,7 @@ import { captureRules } from "./capture-rules.ts";
 import { changeRules } from "./change-rules.ts";
 import { circuitRules } from "./circuit-rules.ts";
 import { claimRules } from "./claim-rules.ts";
+import { dispatchClaimRules } from "./dispatch-claim-rules.ts";
 import { dispatchRules } from "./dispatch-rules.ts";
 import { endpointRules } from "./endpoint-rules.ts";
 import { failingRules } from "./failing-rules.ts";
@@ -47,6 +48,7 @@ const chapters: Readonly<Record<string, (rule: Rule) => void>> = {
   transactions: transactionRules,
   matching: matchingRules,
   dispatch: dispatchRules,
+  "dispatch that claims": dispatchClaimRules,
   management: managementRules,
   "concurrent changes": changeRules,
   lists: listRules,
