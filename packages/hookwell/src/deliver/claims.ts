@@ -14,8 +14,10 @@ export interface DispatchRound {
 
 /** The worker beside a dispatcher, which sends what is claimed as it is made. */
 export interface Claims {
-  /** Undefined = it has no room, or is claiming itself. Nobody else claims for it until `end` is called. */
-  begin(): DispatchClaim | undefined;
+  /** Rows that it could send now. 0 = it is behind, and what is dispatched only makes its queue longer. */
+  readonly free: number;
+  /** Once no claim is under way. Nobody else claims for it until `end` is called. Undefined = it has no room. */
+  begin(): Promise<DispatchClaim | undefined>;
 }
 
 export interface DispatchClaim {

@@ -95,6 +95,7 @@ export class DeliveryLoop implements Claims {
   readonly #sends = new Set<Send>();
   readonly #abort = new AbortController();
   readonly #onIdle: (() => void)[] = [];
+  readonly #onClaimed: (() => void)[] = [];
   #cursor: string | undefined;
   #closing = false;
   #claiming = false;
@@ -190,16 +191,26 @@ export class DeliveryLoop implements Claims {
         ...(this.#rateFreeAt < Number.POSITIVE_INFINITY && { againInMs: this.#rateFreeAt - steady }),
       };
     } finally {
-      this.#claiming = false;
+      this.#claimed();
       this.#tellCaughtUp();
     }
   }
 
+  #claimed(): void {
+    this.#claiming = false;
+    for (const resolve of this.#onClaimed.splice(0)) resolve();
+  }
+
+  get free(): number {
+    return this.#behind ? 0 : Math.min(this.#slots(this.#config.maxInFlight), largestClaim);
+  }
+
   /** See {@link Claims}; at most `max` rows. */
-  begin(max = largestClaim): DispatchClaim | undefined {
+  async begin(max = largestClaim): Promise<DispatchClaim | undefined> {
     const { leaseMs, maxInFlight, monotonic } = this.#config;
+    while (this.#claiming) await new Promise<void>((resolve) => this.#onClaimed.push(resolve));
     const limit = Math.min(this.#slots(maxInFlight), largestClaim, max);
-    if (limit < 1 || this.#closing || this.#claiming) return undefined;
+    if (limit < 1 || this.#closing) return undefined;
     const rooms = this.#rooms.rooms();
     const leaseEnds = monotonic() + leaseMs;
     this.#claiming = true;
@@ -214,7 +225,7 @@ export class DeliveryLoop implements Claims {
         );
       },
       end: () => {
-        this.#claiming = false;
+        this.#claimed();
         if (!this.#refused) return;
         this.#refused = false;
         this.onWanted();

@@ -50,7 +50,10 @@ export async function drain(
     // Where nothing but drain runs, nobody else finishes a release.
     while (!late && (await config.store.giveBackHeld(givenBack, now())).more);
     const claims: Claims = {
-      begin: () => (late ? undefined : loop.begin(max - loop.counts.claimed)),
+      get free() {
+        return loop.free;
+      },
+      begin: async () => (late ? undefined : await loop.begin(max - loop.counts.claimed)),
     };
     while (!late) {
       const wanted = new Promise<void>((resolve) => {

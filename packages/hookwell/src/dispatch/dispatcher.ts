@@ -35,6 +35,9 @@ export const dispatcherDefaults = {
   timers: systemTimers,
 };
 
+/** A guess that keeps the first batch small. */
+const firstRowsPerEvent = 8;
+
 /** Waits before the repeated tries of an event that could not be dispatched, in ms; after the last it is parked. */
 export const retryMs = [1_000, 2_000, 4_000, 8_000, 16_000];
 
@@ -42,6 +45,8 @@ export const retryMs = [1_000, 2_000, 4_000, 8_000, 16_000];
 interface Round {
   readonly claims: Claims | undefined;
   dispatched: number;
+  /** Rows that the dispatched events have. */
+  made: number;
   /** Rows were queued that no worker was given. */
   queued: boolean;
   /** Patches as JSON text; "" = there is none. */
@@ -62,6 +67,8 @@ export class Dispatcher {
   readonly #config: Required<Omit<DispatcherConfig, "catalogue">>;
   readonly #catalogue: Catalogue;
   readonly #routes: readonly string[];
+  /** What is expected of the next batch, from the last ones. */
+  #rowsPerEvent = firstRowsPerEvent;
 
   constructor(config: DispatcherConfig) {
     this.#config = { ...dispatcherDefaults, ...config };
@@ -74,12 +81,28 @@ export class Dispatcher {
    * dispatched is put off, then parked, and stops no other. Rejects when the store fails.
    */
   async dispatchOnce(claims?: Claims): Promise<DispatchRound> {
-    const { store, batch } = this.#config;
+    const { store } = this.#config;
+    const batch = this.#batch(claims);
     const events = await store.takeNew(this.#routes, batch, this.#now());
-    const round: Round = { claims, dispatched: 0, queued: false, enriched: new Map(), broken: new Map() };
+    const round: Round = {
+      claims,
+      dispatched: 0,
+      made: 0,
+      queued: false,
+      enriched: new Map(),
+      broken: new Map(),
+    };
     if (events.length > 0) await this.#dispatchAll(events, round);
-    const { dispatched, queued } = round;
+    const { dispatched, made, queued } = round;
+    if (dispatched > 0) this.#rowsPerEvent = (this.#rowsPerEvent + made / dispatched) / 2;
     return { taken: events.length, dispatched, again: events.length >= batch, queued };
+  }
+
+  /** As many events as the worker can take the deliveries of at once: only those need no claim of their own. */
+  #batch(claims: Claims | undefined): number {
+    const { batch } = this.#config;
+    if (!claims?.free) return batch;
+    return Math.max(1, Math.min(batch, Math.floor(claims.free / this.#rowsPerEvent)));
   }
 
   async #dispatchAll(events: readonly EventRecord[], round: Round): Promise<void> {
@@ -120,21 +143,21 @@ export class Dispatcher {
       }
     }
     if (items.size === 0) return;
-    const claim = round.claims?.begin();
+    const claim = await round.claims?.begin();
     try {
       const given = [...items.values()].map(({ item }) => item);
       const { dispatched, ...claimed } = await store.dispatch(given, this.#now(), claim?.room);
       round.dispatched += dispatched.length;
-      let left = -(claimed.deliveries.length + claimed.failed.length);
+      const before = round.made;
       for (const key of dispatched) {
         const known = items.get(keyText(key));
         if (!known) continue;
         const deliveries = known.item.deliveries.length;
-        left += deliveries;
+        round.made += deliveries;
         round.queued ||= known.captured;
         observe("dispatched", { eventId: key.id, type: known.type, deliveries });
       }
-      round.queued ||= left > 0;
+      round.queued ||= round.made - before > claimed.deliveries.length + claimed.failed.length;
       claim?.took(claimed);
     } finally {
       claim?.end();

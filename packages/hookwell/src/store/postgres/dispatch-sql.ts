@@ -92,16 +92,12 @@ RETURNING 1 AS released`,
 
 /** Lanes are written last, from what the inserts returned: see lanes.ts. */
 function dispatchSql(s: string, count: number, claims: boolean): string {
-  const lease = (value: string, otherwise: string): string =>
-    claims ? `CASE WHEN atonce.nr IS NULL THEN ${otherwise} ELSE ${value} END` : otherwise;
-  const blocked = `CASE WHEN place.key IS NULL THEN t.now ELSE ${blockedAt} END`;
+  const claimed = "row.place <= t.most";
+  const due = `CASE WHEN row.key IS NULL THEN t.now ELSE ${blockedAt} END`;
+  const claimParameters = `, $6::text::int AS most, $7::text::int AS room, $8::text::jsonb AS rooms, $9::text::bigint AS lease,
+    $10::text AS token`;
   return `WITH t AS MATERIALIZED (
-  SELECT ${nowSql("$1")} AS now${
-    claims
-      ? `, $6::text::int AS most, $7::text::int AS room, $8::text::jsonb AS rooms, $9::text::bigint AS lease,
-    $10::text AS token`
-      : ""
-  }
+  SELECT ${nowSql("$1")} AS now${claims ? claimParameters : ""}
 ), given AS MATERIALIZED (
   SELECT x.* FROM jsonb_to_recordset($2::text::jsonb) AS x(ord int, project_id text, id text, patch text)
   LIMIT ${count}
@@ -117,30 +113,32 @@ function dispatchSql(s: string, count: number, claims: boolean): string {
   FROM jsonb_to_recordset($3::text::jsonb) AS b(ord int, variant text, bytes text)
   JOIN still ON still.ord = b.ord
   ON CONFLICT DO NOTHING
-)${claims ? claimedAtOnceSql(s) : ""}, made AS (
-  INSERT INTO ${s}.delivery (id, project_id, event_id, subscription_id, endpoint_id, variant, type,
-    next_attempt_at, due_at, created_at, updated_at, order_key, order_at${claims ? ", attempts, lease_token, lease_until" : ""})
-  SELECT d.id, still.project_id, still.id, d.subscription_id, d.endpoint_id, d.variant, still.type,
-    t.now, ${lease("t.now + t.lease", blocked)}, t.now, t.now, place.key,
-    CASE WHEN place.key IS NOT NULL THEN coalesce(still.revision, still.seq) END${
+), row AS MATERIALIZED (
+  SELECT d.nr, d.id, still.project_id, still.id AS event_id, d.subscription_id, d.endpoint_id, d.variant, still.type,
+    CASE WHEN d.ordered THEN still.tenant_id || chr(31) || still.subject || chr(31)
+      || CASE WHEN still.revision IS NULL THEN 'c' ELSE 'r' END END AS key,
+    coalesce(still.revision, still.seq) AS place_at${
       claims
-        ? `,
-    ${lease("1", "0")}, ${lease("t.token || '.' || d.id", "NULL")}, ${lease("t.now + t.lease", "NULL")}`
+        ? `, d.ordered,
+    row_number() OVER (PARTITION BY d.subscription_id, d.ordered ORDER BY d.nr) AS turn`
         : ""
     }
   FROM jsonb_to_recordset($4::text::jsonb)
     AS d(ord int, nr int, id text, subscription_id text, endpoint_id text, variant text, ordered boolean)
-  JOIN still ON still.ord = d.ord${
-    claims
-      ? `
-  LEFT JOIN atonce ON atonce.nr = d.nr`
-      : ""
-  }
-  CROSS JOIN LATERAL (
-    SELECT CASE WHEN d.ordered THEN still.tenant_id || chr(31) || still.subject || chr(31)
-      || CASE WHEN still.revision IS NULL THEN 'c' ELSE 'r' END END AS key
-  ) AS place
-  CROSS JOIN t
+  JOIN still ON still.ord = d.ord
+), ${claims ? placedSql(s) : ""}made AS (
+  INSERT INTO ${s}.delivery (id, project_id, event_id, subscription_id, endpoint_id, variant, type,
+    next_attempt_at, due_at, created_at, updated_at, order_key, order_at${claims ? ", attempts, lease_token, lease_until" : ""})
+  SELECT row.id, row.project_id, row.event_id, row.subscription_id, row.endpoint_id, row.variant, row.type,
+    t.now, ${claims ? `CASE WHEN ${claimed} THEN t.now + t.lease ELSE ${due} END` : due}, t.now, t.now, row.key,
+    CASE WHEN row.key IS NOT NULL THEN row.place_at END${
+      claims
+        ? `,
+    CASE WHEN ${claimed} THEN 1 ELSE 0 END, CASE WHEN ${claimed} THEN t.token || '.' || row.id END,
+    CASE WHEN ${claimed} THEN t.now + t.lease END`
+        : ""
+    }
+  FROM ${claims ? "placed AS row" : "row"} CROSS JOIN t
   ON CONFLICT DO NOTHING
   RETURNING subscription_id${claims ? ", id, lease_token" : ""}
 ), marked AS (
@@ -176,19 +174,16 @@ ORDER BY ${claims ? "ord" : "still.ord"}`;
 }
 
 /**
- * The rows to claim, by their number in the list: the rule of store/dispatch-claims.ts. A lane that is not there yet is
- * what its subscription makes it.
+ * The rows with their place among those that may be claimed: the rule of store/dispatch-claims.ts. A lane that is not
+ * there yet is what its subscription makes it. Rooms are looked up in an object: joined, each row is compared with each
+ * lane.
  */
-function claimedAtOnceSql(s: string): string {
+function placedSql(s: string): string {
   const room = "coalesce(((SELECT rooms FROM t) ->> w.subscription_id)::int, (SELECT room FROM t))";
-  return `, wanted AS MATERIALIZED (
-  SELECT d.nr, d.subscription_id, row_number() OVER (PARTITION BY d.subscription_id ORDER BY d.nr) AS turn
-  FROM jsonb_to_recordset($4::text::jsonb) AS d(ord int, nr int, subscription_id text, ordered boolean)
-  JOIN still ON still.ord = d.ord
-  WHERE d.ordered IS NOT TRUE AND NOT EXISTS (SELECT 1 FROM ${s}.hold)
-), open AS MATERIALIZED (
-  SELECT w.subscription_id, ${room} AS room
-  FROM (SELECT DISTINCT wanted.subscription_id FROM wanted) AS w
+  const free = "((SELECT rooms FROM open) ->> row.subscription_id)::int";
+  return `open AS MATERIALIZED (
+  SELECT jsonb_object_agg(w.subscription_id, ${room}) AS rooms
+  FROM (SELECT DISTINCT row.subscription_id FROM row) AS w
   LEFT JOIN LATERAL (
     SELECT l.held, l.guarded, coalesce(${restsUntilSql}, 0) AS rests FROM ${s}.lane l
     WHERE l.subscription_id = w.subscription_id LIMIT 1
@@ -204,9 +199,10 @@ function claimedAtOnceSql(s: string): string {
   ) AS due ON true
   WHERE coalesce(l.held, s.held, 0) = 0 AND NOT coalesce(l.guarded, s.guarded, false)
     AND coalesce(l.rests, 0) <= (SELECT now FROM t) AND due.id IS NULL
-), atonce AS MATERIALIZED (
-  SELECT wanted.nr FROM wanted JOIN open ON open.subscription_id = wanted.subscription_id
-  WHERE wanted.turn <= open.room
-  ORDER BY wanted.turn, wanted.subscription_id COLLATE "C" LIMIT (SELECT most FROM t)
-)`;
+    AND NOT EXISTS (SELECT 1 FROM ${s}.hold)
+), placed AS MATERIALIZED (
+  SELECT row.*, CASE WHEN row.turn <= row.free
+    THEN row_number() OVER (ORDER BY row.turn <= row.free DESC, row.turn, row.subscription_id COLLATE "C") END AS place
+  FROM (SELECT row.*, CASE WHEN row.ordered THEN 0 ELSE coalesce(${free}, 0) END AS free FROM row) AS row
+), `;
 }
