@@ -12,6 +12,7 @@ import { type Decision, decide, decideBeforeSend, type SendResult, withUsable } 
 import { type FailureHook, reportFailed } from "./failure-hook.ts";
 import { LaneRooms, type LaneSignal } from "./lane-rooms.ts";
 import { type Entry, momentOf, OutcomeBuffer } from "./outcome-buffer.ts";
+import { type DeliveryCounts, reportLane, reportRecorded } from "./report-recorded.ts";
 import { StoreHealth } from "./store-health.ts";
 
 export interface DeliveryLoopConfig {
@@ -41,14 +42,6 @@ export interface DeliveryLoopConfig {
   readonly lanes?: LanePolicy;
   /** A steady clock in ms, for what is left of a lease. */
   readonly monotonic?: () => number;
-}
-
-/** What became of deliveries so far. */
-export interface DeliveryCounts {
-  claimed: number;
-  delivered: number;
-  rescheduled: number;
-  failed: number;
 }
 
 /** One claimed delivery between its claim and its outcome. */
@@ -381,42 +374,12 @@ export class DeliveryLoop implements Claims {
   readonly #warn = (message: string): void => this.#config.observe("warning", { message });
 
   #recorded(entries: readonly Entry[], result: RecordResult): void {
-    const { observe } = this.#config;
-    const byId = new Map(entries.map((entry) => [entry.outcome.id, entry]));
-    for (const { id, status, attempts } of result.recorded) {
-      const entry = byId.get(id);
-      if (!entry) continue;
-      byId.delete(id);
-      const { outcome } = entry;
-      const moment = { ...momentOf(entry.delivery), attempt: attempts };
-      if (status === "delivered") {
-        this.counts.delivered++;
-        observe("delivered", moment);
-      } else if (status === "failed") {
-        this.counts.failed++;
-        const { errorCode, error } = failureOf(outcome);
-        const { leaseToken: _token, leaseUntil: _until, ...delivery } = entry.delivery;
-        reportFailed({ ...delivery, status, attempts, lastError: error }, errorCode, this.#config);
-        if (outcome.kind === "gone") {
-          observe("subscriptionDisabled", { subscriptionId: delivery.subscriptionId, reason: "gone" });
-          this.onGone();
-        }
-      } else if (outcome.kind === "retry") {
-        this.counts.rescheduled++;
-        observe("rescheduled", { ...moment, delayMs: outcome.delayMs, error: outcome.exchange.error ?? "" });
-      } else observe("released", moment);
-    }
+    if (reportRecorded(entries, result.recorded, this.counts, this.#config).gone) this.onGone();
     for (const { subscriptionId, change } of result.lanes) {
-      if (change === "disabled") {
-        observe("subscriptionDisabled", { subscriptionId, reason: "failing" });
-        continue;
-      }
       if (change === "closed") this.#rooms.restart(subscriptionId);
-      observe(change === "opened" ? "laneOpened" : "laneClosed", { subscriptionId });
+      reportLane(subscriptionId, change, this.#config.observe);
     }
     if (result.readied && !this.#closing) this.onWanted();
-    // Neither recorded nor known to be stale: the store could not take it, and its lease will end.
-    for (const { delivery } of byId.values()) observe("leaseLost", momentOf(delivery));
   }
 }
 
@@ -430,10 +393,4 @@ function signalOf(decision: Decision): LaneSignal {
   const exchange = "exchange" in decision ? decision.exchange : undefined;
   const code = exchange?.errorCode;
   return code === "timeout" || code === "connect_timeout" ? "timeout" : "other";
-}
-
-function failureOf(outcome: Outcome): { errorCode: string; error: string } {
-  if (outcome.kind === "failed") return outcome;
-  const exchange = outcome.kind === "gone" ? outcome.exchange : undefined;
-  return { errorCode: exchange?.errorCode ?? "unknown", error: exchange?.error ?? "unknown error" };
 }
