@@ -1,3 +1,3 @@
 import { transitionsSuite } from "./transitions-suite.ts";
 
-transitionsSuite("sqlite", { usual: 20, long: 300 });
+transitionsSuite("sqlite", { usual: 12, long: 300 });

@@ -7,9 +7,9 @@ import { memoryHarness, PostgresHarness, sqliteHarness } from "../contract/harne
 import { type Command, commands } from "./store-commands.ts";
 import { StoreSystem } from "./store-system.ts";
 
-// Another seed or more runs: HOOKWELL_SEED=7 HOOKWELL_RUNS=5000 vitest run …/store-differential.test.ts
+// npm run test:long makes ten times the runs. Another seed or more runs: HOOKWELL_SEED=7 HOOKWELL_RUNS=5000 vitest run …/store-differential.test.ts
 const seed = Number(process.env.HOOKWELL_SEED ?? 20_260_105);
-const numRuns = Number(process.env.HOOKWELL_RUNS ?? 100);
+const numRuns = Number(process.env.HOOKWELL_RUNS ?? (process.env.HOOKWELL_LONG ? 400 : 40));
 const longest = 600_000;
 
 const postgres = new PostgresHarness();
