@@ -85,7 +85,8 @@ A receiver has answered, and the worker dies before it has recorded that. Nobody
 sent again, or it may be lost. Hookwell sends it again, when the lease of the row ends, with the same \`webhook-id\`;
 [a receiver that keeps the ids it has seen](guides/receiving.md) drops it. So duplicates are possible at the points
 between a send and its record ("send, after", "record", and "replay", during which others are sent), and when a worker or
-its database dies under load. At every other point there must be none.
+its database dies under load. Lives that are killed one after the other before they can record send again what those
+before them had sent. At every other point there must be no duplicate.
 
 ## What a stall consists of
 
