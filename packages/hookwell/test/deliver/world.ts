@@ -196,6 +196,11 @@ export class World {
     return loops;
   }
 
+  /** A worker that is dead: nobody waits for its loops to stop. */
+  forget(loops: Loops): void {
+    this.#loops.splice(this.#loops.indexOf(loops), 1);
+  }
+
   async subscribe(id: string, changes: Partial<NewSubscription> = {}): Promise<void> {
     await this.store.createSubscription(
       { kind: "own" },
