@@ -101,6 +101,13 @@ export const deliveryFaults: readonly Mutation[] = [
     item: "field-faults H1",
   },
   {
+    name: "on SQLite what was paused since the claim is sent",
+    file: `${library}/store/sqlite/last-look.ts`,
+    from: 'if (isHeld || (status !== undefined && status !== "active")) inactive.push(claim);',
+    to: "if (isHeld) inactive.push(claim);",
+    item: "field-faults H1",
+  },
+  {
     name: "sends with a lease that does not cover the exchange",
     file: `${library}/deliver/delivery-loop.ts`,
     from: "if (this.#closing || leaseEnds - started < exchangeLimitMs) {",

@@ -150,3 +150,41 @@ test("a process that dispatches and delivers runs less than five statements a se
   expect(perSecond).toBeGreaterThan(1);
   expect(perSecond).toBeLessThan(5);
 });
+
+test("field-faults H1: paused between the claim's commit and the last look, it is given back unsent", async () => {
+  await store.createSubscription(own, subscription("sub_a"));
+  await store.capture(own, [event("evt_1")]);
+  await dispatchNew(store);
+  const other = new DatabaseSync(file.path);
+  let claimed = false;
+  const claiming = sqliteStore({
+    path: file.path,
+    open: (path, options) => {
+      const handle = openNodeSqlite(path, options);
+      return {
+        exec: (sql) => handle.exec(sql),
+        prepare(sql) {
+          const statement = handle.prepare(sql);
+          return {
+            all(...params) {
+              const rows = statement.all(...params);
+              if (/SET lease_token = \?/.test(sql)) claimed = true;
+              if (claimed && sql === "COMMIT")
+                other.exec("UPDATE hookwell_subscription SET status = 'paused' WHERE id = 'sub_a'");
+              return rows;
+            },
+            run: (...params) => statement.run(...params),
+          };
+        },
+        close: () => handle.close(),
+      };
+    },
+  });
+  await claiming.open({ withKeys: true });
+  expect((await claiming.claim({ now: null, limit: 10, leaseMs: 60_000 })).deliveries).toEqual([]);
+  expect(claimed).toBe(true);
+  const { items } = await store.listDeliveries({}, { limit: 10 });
+  expect(items).toMatchObject([{ status: "pending", attempts: 0 }]);
+  await claiming.close();
+  other.close();
+});
