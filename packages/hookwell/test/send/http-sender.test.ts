@@ -208,7 +208,7 @@ describe("stopping", () => {
 });
 
 describe("what is kept of an answer", () => {
-  test("an echo of secrets and header values is redacted, across the cut as well", async () => {
+  test("field-faults G6: an echo of secrets and header values is redacted, across the cut as well", async () => {
     const token = "Bearer very-private-token";
     await using receiver = await startReceiver({
       respond: ({ headers }, index) => ({
