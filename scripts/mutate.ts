@@ -1,13 +1,12 @@
 // npm run mutate: plants one-line faults in a copy of the code, and sees whether the tests of the named item fail.
 import { rmSync } from "node:fs";
-import { setTimeout as sleep } from "node:timers/promises";
 import { parseArgs } from "node:util";
-import setup from "../packages/hookwell/test/support/postgres-server.ts";
 import { copyOfCode, plant } from "./mutate/copy.ts";
 import { filesOf } from "./mutate/items.ts";
 import type { Mutation } from "./mutate/mutation.ts";
 import { mutations } from "./mutate/mutations.ts";
 import { runTests } from "./mutate/run-tests.ts";
+import { startServer } from "./mutate/server.ts";
 
 const help = `npm run mutate -- [options]
 
@@ -171,24 +170,21 @@ async function run(chosen: readonly Mutation[], workers: number, stopped: AbortS
   for (const { item, file, name } of chosen)
     if (filesOf(item, file).length === 0) throw new Error(`No test carries ${item} ("${name}").`);
   const { NODE_OPTIONS: _options, FORCE_COLOR: _color, CI: _ci, ...inherited } = process.env;
-  // One server for all; each test file makes databases of its own on it.
-  let url = "";
-  const provide = (_name: "postgresUrl", value: string): void => {
-    url = value;
-  };
-  const stopServer = await setup({ provide });
-  // Its package ends the process on a signal, before anything is cleaned up.
-  for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const)
-    for (const listener of process.listeners(signal).slice(1)) process.off(signal, listener);
+  const server = await startServer();
   const copies: string[] = [];
   try {
-    const world = { env: { ...inherited, HOOKWELL_TEST_POSTGRES: url, NO_COLOR: "1" }, signal: stopped };
-    while (copies.length < Math.min(workers, chosen.length)) copies.push(copyOfCode());
+    const world = {
+      env: { ...inherited, HOOKWELL_TEST_POSTGRES: server.url, NO_COLOR: "1" },
+      signal: stopped,
+    };
+    for (let left = Math.min(workers, chosen.length); left > 0; left--) {
+      stopped.throwIfAborted();
+      copies.push(copyOfCode());
+    }
     await runClean(copies[0]!, chosen, copies.length, world);
     return report(await runAll(copies, chosen, world));
   } finally {
-    // Ctrl-C at a terminal ends the server as well, and then its package waits for ever.
-    await Promise.race([stopServer(), sleep(10_000, undefined, { ref: false })]);
+    await server.stop();
     for (const copy of copies) rmSync(copy, { recursive: true, force: true });
   }
 }
