@@ -1,7 +1,7 @@
 import { blockedAt } from "../ordering.ts";
 import { nowSql, textsFor } from "./database.ts";
 import { recordColumnsSql, recordJoinsSql } from "./delivery-rows.ts";
-import { wakeLanesSql } from "./lanes.ts";
+import { newLanesSql, wakeLanesSql } from "./lanes.ts";
 
 interface DeliveryTexts {
   /** $1 now, $2 the delivery (JSON object). Answers pair, taken, known (the key) and written (0 or 1). */
@@ -57,6 +57,8 @@ export const deliveryTexts = textsFor((s): DeliveryTexts => {
   ON CONFLICT DO NOTHING
 ), woken AS (
   ${wakeLanesSql(s, "SELECT written.subscription_id FROM written", now)}
+), opened AS (
+  ${newLanesSql(s, "SELECT written.subscription_id FROM written", now)}
 )
 SELECT (SELECT count(*) FROM pair)::int AS pair, (SELECT count(*) FROM taken)::int AS taken,
   (SELECT count(*) FROM known)::int AS known, (SELECT count(*) FROM written)::int AS written`,
@@ -87,8 +89,10 @@ FOR UPDATE OF d`,
     last_started_at = NULL, last_duration_ms = NULL, last_status_code = NULL
   FROM t WHERE d.id = t.id
   RETURNING d.subscription_id
+), woken AS (
+  ${wakeLanesSql(s, "SELECT done.subscription_id FROM done", now)}
 )
-${wakeLanesSql(s, "SELECT done.subscription_id FROM done", now)}`,
+${newLanesSql(s, "SELECT done.subscription_id FROM done", now)}`,
 
     // The lease stays: until it ends nobody sends the row again.
     cancel: `WITH ${target}

@@ -1,7 +1,7 @@
 import { blockedAt } from "../ordering.ts";
 import { nowSql, textsFor } from "./database.ts";
 import { eventColumnsSql } from "./event-rows.ts";
-import { heldByStatusSql, restsUntilSql, wakeLanesSql } from "./lanes.ts";
+import { heldByStatusSql, newLanesSql, restsUntilSql, wakeLanesSql } from "./lanes.ts";
 import { matchesSql } from "./matching.ts";
 import { countMinuteSql } from "./minute-counts-sql.ts";
 import { operationalIdSql } from "./operational-sql.ts";
@@ -96,6 +96,14 @@ function dispatchSql(s: string, count: number, claims: boolean): string {
   const due = `CASE WHEN row.key IS NULL THEN t.now ELSE ${blockedAt} END`;
   const claimParameters = `, $6::text::int AS most, $7::text::int AS room, $8::text::jsonb AS rooms, $9::text::bigint AS lease,
     $10::text AS token`;
+  const workedLanes = `SELECT made.subscription_id FROM made
+    UNION ALL
+    SELECT d.subscription_id FROM still
+    CROSS JOIN LATERAL (
+      SELECT d.subscription_id FROM ${s}.delivery d
+      WHERE d.event_id = still.id AND d.project_id = still.project_id AND d.status = 'pending' OFFSET 0
+    ) AS d
+    WHERE still.fanned_out`;
   return `WITH t AS MATERIALIZED (
   SELECT ${nowSql("$1")} AS now${claims ? claimParameters : ""}
 ), given AS MATERIALIZED (
@@ -148,18 +156,9 @@ function dispatchSql(s: string, count: number, claims: boolean): string {
   WHERE e.project_id = still.project_id AND e.id = still.id
   RETURNING e.project_id
 ), woken AS (
-  ${wakeLanesSql(
-    s,
-    `SELECT made.subscription_id FROM made
-    UNION ALL
-    SELECT d.subscription_id FROM still
-    CROSS JOIN LATERAL (
-      SELECT d.subscription_id FROM ${s}.delivery d
-      WHERE d.event_id = still.id AND d.project_id = still.project_id AND d.status = 'pending' OFFSET 0
-    ) AS d
-    WHERE still.fanned_out`,
-    "(SELECT now FROM t)",
-  )}
+  ${wakeLanesSql(s, workedLanes, "(SELECT now FROM t)")}
+), opened AS (
+  ${newLanesSql(s, "SELECT made.subscription_id FROM made", "(SELECT now FROM t)")}
 ), minute AS (
   ${countMinuteSql(s, "marked", "$5", { dispatched: "true" })}
 )

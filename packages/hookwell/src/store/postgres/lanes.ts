@@ -1,3 +1,5 @@
+import { oneOf } from "./database.ts";
+
 /** `lane.held` as the status of a subscription `s` wants it; a lane without a subscription is nobody's to hold. */
 export const heldByStatusSql = `CASE
   WHEN s.status = 'deleted' OR (s.status = 'disabled' AND s.status_reason = 'gone') THEN 2
@@ -18,10 +20,24 @@ export function awakeSql(now: string): string {
  * It always writes, in id order, so that a claim which is just putting the lane to sleep and has not seen the rows
  * comes before it. Under Retry-After the lane is looked at again when that ends.
  *
+ * Where rows may be the first pending ones of their lane, {@link newLanesSql} comes beside it. An insert for all of them that falls
+ * back to an update costs milliseconds, because the server prepares every generated column of a row to be inserted.
+ *
  * @param lanes a query that answers subscription_id; it must read what was written, so that the rows come first
  * @param now a scalar expression
  */
 export function wakeLanesSql(s: string, lanes: string, now: string): string {
+  return `UPDATE ${s}.lane l SET ${awakeSql(now)}
+FROM (
+  SELECT k.subscription_id FROM ${s}.lane k
+  WHERE ${oneOf("k.subscription_id", `SELECT DISTINCT g.subscription_id FROM (${lanes}) AS g`)}
+  ORDER BY k.subscription_id FOR UPDATE
+) AS locked
+WHERE l.subscription_id = locked.subscription_id`;
+}
+
+/** Makes the lanes that are not there, ready, as their subscriptions have them. The same parameters. */
+export function newLanesSql(s: string, lanes: string, now: string): string {
   return `INSERT INTO ${s}.lane AS l (subscription_id, held, rate_limit, max_in_flight)
 SELECT w.subscription_id, coalesce(s.held, 0), s.rate_limit, s.max_in_flight
 FROM (SELECT DISTINCT g.subscription_id FROM (${lanes}) AS g) AS w
@@ -29,6 +45,7 @@ LEFT JOIN LATERAL (
   SELECT ${heldByStatusSql} AS held, s.rate_limit, s.max_in_flight FROM ${s}.subscription s
   WHERE s.id = w.subscription_id LIMIT 1
 ) AS s ON true
+WHERE NOT EXISTS (SELECT 1 FROM ${s}.lane k WHERE k.subscription_id = w.subscription_id)
 ORDER BY w.subscription_id
 ON CONFLICT (subscription_id) DO UPDATE SET
   ${awakeSql(now)}`;

@@ -1,7 +1,7 @@
 import { behindLive, blockedAt } from "../ordering.ts";
 import { nowSql, textsFor } from "./database.ts";
 import { eventColumnsSql } from "./event-rows.ts";
-import { wakeLanesSql } from "./lanes.ts";
+import { newLanesSql, wakeLanesSql } from "./lanes.ts";
 
 interface MissingTexts {
   /** $1 now, $2 routes (JSON array), $3 limit. Answers the note (note_…) and its event, null where that is gone. */
@@ -90,6 +90,8 @@ ORDER BY r.id FOR UPDATE`,
   WHERE r.id = k.replay_id
 ), woken AS (
   ${wakeLanesSql(s, "SELECT made.subscription_id FROM made", "(SELECT now FROM t)")}
+), opened AS (
+  ${newLanesSql(s, "SELECT made.subscription_id FROM made", "(SELECT now FROM t)")}
 )
 SELECT made.id, (made.order_key IS NOT NULL)::int AS ordered FROM made`,
 

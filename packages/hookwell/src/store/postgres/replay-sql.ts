@@ -1,6 +1,6 @@
 import { behindLive, blockedAt } from "../ordering.ts";
 import { nowSql, oneOf, textsFor } from "./database.ts";
-import { wakeLanesSql } from "./lanes.ts";
+import { newLanesSql, wakeLanesSql } from "./lanes.ts";
 
 interface ReplayTexts {
   /** $1 now, $2 the replay (JSON object). Nothing is answered when its id is taken. */
@@ -158,6 +158,8 @@ WHERE r.id = (SELECT own.id FROM own)`,
   RETURNING d.id, d.subscription_id, d.order_key
 ), woken AS (
   ${wakeLanesSql(s, "SELECT done.subscription_id FROM done", now)}
+), opened AS (
+  ${newLanesSql(s, "SELECT done.subscription_id FROM done", now)}
 )
 SELECT done.id, (done.order_key IS NOT NULL)::int AS ordered FROM done`,
 
