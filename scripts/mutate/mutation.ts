@@ -1,4 +1,7 @@
-/** A fault of one line in the code, and the acceptance item whose tests must then fail. */
+/**
+ * A fault of one line in the code, and the acceptance item whose tests must then fail. Not one of the tables of
+ * PostgreSQL: test databases are copies of one that was made before it.
+ */
 export interface Mutation {
   /** What is wrong afterwards. */
   readonly name: string;
