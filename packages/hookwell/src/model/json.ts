@@ -11,6 +11,8 @@ export type JsonValue =
   | { readonly [key: string]: JsonValue };
 
 const integerPattern = /^-?\d+$/;
+/** Where a number may stand, so that the hex digits of an id in a string are none. */
+const demandingNumber = /(?:^|[[,:])\s*-?(?:\d{16}|\d+(?:\.\d+)?[eE])/;
 
 type SourceReviver = (this: unknown, key: string, value: unknown, context: { source?: string }) => unknown;
 const parseWithSource = JSON.parse as (text: string, reviver?: SourceReviver) => unknown;
@@ -19,8 +21,8 @@ const rawJson = (JSON as unknown as { rawJSON(text: string): unknown }).rawJSON;
 /** Parses JSON; integers that a double cannot hold come back as bigint. Throws SyntaxError, and
  * {@link ValidationError} for a number too large for a double that is no integer. */
 export function parseJson(text: string): JsonValue {
-  // The reviver costs several times a plain parse, and only long digit runs or exponents can need it.
-  if (!/\d{16}|\d[eE]\+?\d/.test(text)) return JSON.parse(text) as JsonValue;
+  // The reviver costs several times a plain parse, and only a number with many digits or an exponent can need it.
+  if (!demandingNumber.test(text)) return JSON.parse(text) as JsonValue;
   return parseWithSource(text, (_key, value, context) => {
     if (typeof value !== "number" || Number.isSafeInteger(value)) return value;
     if (context.source !== undefined && integerPattern.test(context.source)) return BigInt(context.source);

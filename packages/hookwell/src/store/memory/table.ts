@@ -3,7 +3,8 @@
  * down. That is all a transaction is here. Rows are never changed in place.
  */
 export class Table<Row> {
-  readonly #own = new Map<string, Row | undefined>();
+  /** Made with the first change: a layer changes few tables of the many there are. */
+  #own: Map<string, Row | undefined> | undefined;
   readonly #under: Table<Row> | undefined;
 
   constructor(under?: Table<Row>) {
@@ -11,7 +12,10 @@ export class Table<Row> {
   }
 
   get(key: string): Row | undefined {
-    return this.#own.has(key) ? this.#own.get(key) : this.#under?.get(key);
+    const own = this.#own;
+    if (own === undefined) return this.#under?.get(key);
+    const row = own.get(key);
+    return row !== undefined || own.has(key) ? row : this.#under?.get(key);
   }
 
   has(key: string): boolean {
@@ -19,29 +23,34 @@ export class Table<Row> {
   }
 
   set(key: string, row: Row): void {
+    this.#own ??= new Map();
     this.#own.set(key, row);
   }
 
   delete(key: string): void {
     // A layer must remember that the row under it is gone; the lowest one just forgets it.
-    if (this.#under) this.#own.set(key, undefined);
-    else this.#own.delete(key);
+    if (!this.#under) this.#own?.delete(key);
+    else {
+      this.#own ??= new Map();
+      this.#own.set(key, undefined);
+    }
   }
 
   /** Every row, in no order to rely on. */
   values(): Iterable<Row> {
-    // Most layers change few tables: what they did not touch is read without a layer.
-    if (this.#under && this.#own.size === 0) return this.#under.values();
+    // What a layer did not touch is read without it.
+    if (this.#under && !this.#own?.size) return this.#under.values();
     return this.#values();
   }
 
   *#values(): IterableIterator<Row> {
+    if (!this.#own) return;
     if (this.#under) yield* this.#under.#valuesExcept(this.#own);
     for (const row of this.#own.values()) if (row !== undefined) yield row;
   }
 
   *#valuesExcept(hidden: ReadonlyMap<string, unknown>): IterableIterator<Row> {
-    if (this.#own.size === 0) {
+    if (!this.#own?.size) {
       if (this.#under) yield* this.#under.#valuesExcept(hidden);
       return;
     }
@@ -53,11 +62,11 @@ export class Table<Row> {
 
   /** Moves this layer's changes into the one under it. */
   merge(): void {
-    if (this.#own.size === 0) return;
+    if (!this.#own) return;
     for (const [key, row] of this.#own) {
       if (row === undefined) this.#under?.delete(key);
       else this.#under?.set(key, row);
     }
-    this.#own.clear();
+    this.#own = undefined;
   }
 }
