@@ -1,10 +1,11 @@
 // npm run simulate: runs the library in simulated worlds that fail, and checks what it promises.
 import { availableParallelism } from "node:os";
 import { parseArgs } from "node:util";
-import { simulateMany } from "../packages/hookwell/src/testing/simulator/crew.ts";
+import { Crew } from "../packages/hookwell/src/testing/simulator/crew.ts";
+import { least } from "../packages/hookwell/src/testing/simulator/least.ts";
 import { plantNamed, plants } from "../packages/hookwell/src/testing/simulator/plants.ts";
 import { excerpt, table, unexercised } from "../packages/hookwell/src/testing/simulator/report.ts";
-import { least, Simulator } from "../packages/hookwell/src/testing/simulator/simulator.ts";
+import { Simulator } from "../packages/hookwell/src/testing/simulator/simulator.ts";
 
 const help = `npm run simulate -- [options]
 
@@ -37,9 +38,12 @@ function whole(name: "seeds" | "from" | "seed" | "workers", smallest: number): n
 
 /** One seed, traced; the trace is the answer to a failure. */
 async function retrace(seed: number, plant: string | undefined) {
-  const simulator = await Simulator.make(plant === undefined ? undefined : plantNamed(plant));
+  const simulator = new Simulator();
   try {
-    return await simulator.run(seed, { traced: true });
+    return await simulator.run(seed, {
+      traced: true,
+      ...(plant !== undefined && { plant: plantNamed(plant) }),
+    });
   } finally {
     simulator.close();
   }
@@ -57,13 +61,14 @@ async function one(seed: number): Promise<number> {
 async function many(seeds: number, from: number): Promise<number> {
   const started = performance.now();
   const bar = progressBar(seeds);
-  const summary = await simulateMany({
+  const crew = new Crew(whole("workers", 1));
+  const summary = await crew.run({
     from,
     seeds,
-    workers: whole("workers", 1),
     ...(values.plant !== undefined && { plant: values.plant, mostFailures: 1 }),
     onProgress: bar,
   });
+  await crew.close();
   const seconds = (performance.now() - started) / 1_000;
   const { tally, failures, onSqlite, virtualMs, had } = summary;
   console.log(table(tally));

@@ -21,7 +21,7 @@ const anything = {
   "~standard": { version: 1, vendor: "simulator", validate: (value: unknown) => ({ value: value as Data }) },
 } as const;
 const jsonSchema = { type: "object" };
-export const paymentDelays = [2_000, 7_000, 20_000];
+export const paymentDelays = [1_000, 4_000, 10_000];
 
 /**
  * Orders have a subject and revisions; the deliveries of payments are made in capture, and they have a retry policy

@@ -23,8 +23,10 @@ class Line {
 
   constructor(path: string) {
     this.database = new DatabaseSync(path);
-    // Nothing here is meant to outlive the machine.
-    this.database.exec("PRAGMA synchronous = OFF");
+    // Nothing here is meant to outlive the machine. The rest is what a store sets on its connection.
+    this.database.exec(
+      "PRAGMA synchronous = OFF; PRAGMA foreign_keys = OFF; PRAGMA cache_size = -16000; PRAGMA wal_autocheckpoint = 4000",
+    );
   }
 
   prepare(sql: string): StatementSync {
@@ -56,7 +58,7 @@ export class Disk {
   readonly #alone: Line[] = [];
   readonly #idle: Line[] = [];
   readonly #memory = new Line(":memory:");
-  readonly #emptyText: string;
+  readonly #tables: readonly string[];
 
   private constructor(directory: string, rewrite: (sql: string) => string, ruin: string) {
     this.#directory = directory;
@@ -70,7 +72,7 @@ export class Disk {
         "SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT IN ('hookwell_meta', 'hookwell_migration')",
       )
       .all() as { name: string }[];
-    this.#emptyText = `BEGIN IMMEDIATE;${tables.map(({ name }) => `DELETE FROM ${name};`).join("")}COMMIT`;
+    this.#tables = tables.map(({ name }) => name);
   }
 
   /** @param ruin SQL that takes something away from the schema, for planted faults */
@@ -86,7 +88,10 @@ export class Disk {
   format(): void {
     for (const line of [this.#shared, ...this.#alone]) line.rollback();
     this.#idle.push(...this.#alone.splice(0));
-    this.#shared.database.exec(this.#emptyText);
+    const run = (sql: string): void => void this.#shared.prepare(sql).run();
+    run("BEGIN IMMEDIATE");
+    for (const table of this.#tables) run(`DELETE FROM ${table}`);
+    run("COMMIT");
   }
 
   /** A connection of a process; only `:memory:` is no file. */
@@ -132,7 +137,8 @@ export class SimHandle implements SqliteHandle {
 
   exec(sql: string): void {
     this.#process.statement(sql);
-    if (!sql.startsWith("PRAGMA synchronous")) this.#line.database.exec(sql);
+    // Settings are there already, and each anew would have all statements of the connection compiled again.
+    if (!sql.startsWith("PRAGMA")) this.#line.database.exec(sql);
     if (sql === "COMMIT") this.onCommit();
   }
 

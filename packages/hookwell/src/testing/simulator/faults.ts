@@ -22,8 +22,8 @@ const operations: Readonly<Record<string, { readonly roles?: readonly Role[]; re
     rotateSecret: { request: "rotate" },
     "replays.create": { request: "replay" },
     "replays.advance": { roles: ["everything", "worker alone"], request: "replay" },
-    "replays.takeMissing": { roles: ["everything"], request: "replay" },
-    "replays.fillMissing": { roles: ["everything"], request: "replay" },
+    "replays.takeMissing": { roles: ["everything"], request: "replay what is missing" },
+    "replays.fillMissing": { roles: ["everything"], request: "replay what is missing" },
     retryDelivery: { request: "retry" },
     cancelDelivery: { request: "cancel" },
   };
@@ -93,13 +93,13 @@ export class Faults {
     const { process } = rng.pick(living);
     const roll = rng.int(1, 100);
     if (roll <= 35) this.#kill(living);
-    else if (roll <= 45) this.#freeze(process, rng.int(300, 8_000));
+    else if (roll <= 45) this.#freeze(process, rng.int(300, 5_000));
     else if (roll <= 52) this.#freezeBeside(living);
-    else if (roll <= 58) process.loseStore(rng.int(500, 12_000));
+    else if (roll <= 58) process.loseStore(rng.int(500, 6_000));
     else if (roll <= 63) process.loseAnswer();
     else if (roll <= 68) process.failStatement(rng.int(1, 30));
     else
-      this.#trouble(this.#someReceiver(), rng.pick([...linkFaults, ...moodFaults]), rng.int(2_000, 20_000));
+      this.#trouble(this.#someReceiver(), rng.pick([...linkFaults, ...moodFaults]), rng.int(1_000, 10_000));
   }
 
   #someReceiver(): Receiver {
@@ -124,23 +124,30 @@ export class Faults {
   }
 
   /**
-   * Freezes a process while it sends to a receiver that is in trouble, until about the time when another one, which
-   * has taken the delivery over, sends it as well.
+   * Freezes a process while it sends, until about the time when another one, which has taken the delivery over at the
+   * end of the lease, sends it as well. Neither gets an answer soon.
    */
   #freezeBeside(living: readonly Replica[]): void {
     const rng = this.#rng;
+    const { time } = this.#world;
     const workers = living.filter(({ role }) => role !== "requests alone");
     if (workers.length === 0) return;
     const { process } = rng.pick(workers);
     const receiver = this.#someReceiver();
-    this.#trouble(receiver, rng.pick(["hanging", "slow", "failing", "losing answers"]), 60_000);
-    const strike = (): void => this.#freeze(process, rng.int(28_000, 44_000));
+    const strike = (): void => {
+      const what = rng.pick(["hanging", "hanging", "slow", "losing answers"] as const);
+      this.#freeze(process, rng.int(28_000, 44_000));
+      this.#trouble(receiver, what, 1_000);
+      this.lastUntil = Math.max(this.lastUntil, time.now + 48_000);
+      time.after(28_000, () => this.#trouble(receiver, what, 20_000));
+    };
     this.#ambush(process, { point: "send: on its way", where: receiver, skip: 0, strike }, strike);
+    this.#bringAbout("change");
   }
 
   #ambush(process: SimProcess, ambush: Ambush, orElse: () => void): void {
     process.lieInWait(ambush);
-    this.#world.time.after(8_000, () => process.waitNoMore(ambush, orElse));
+    this.#world.time.after(5_000, () => process.waitNoMore(ambush, orElse));
   }
 
   /** Kills a process at a point drawn by lot; when it does not come by soon, wherever it is. */
@@ -160,15 +167,20 @@ export class Faults {
     }
     const victim = replica.process;
     victim.onCrash(() => {
-      time.after(rng.int(100, 12_000), () => this.#world.revive(replica));
+      time.after(rng.int(100, 6_000), () => this.#world.revive(replica));
     });
-    const skip = point.endsWith("statement") ? rng.int(0, 12) : rng.int(0, 2);
+    const skip = point.startsWith("open") ? 0 : rng.int(0, point.endsWith("statement") ? 12 : 1);
     if (point === "idle") victim.crash(point);
     else this.#ambush(victim, { point, skip, strike: () => victim.crash(point) }, () => victim.crash("idle"));
-    if (request)
-      for (let times = 0; times < 3; times++)
-        time.after(times * 300, () => {
-          if (victim.alive && !this.#healed) this.#workload.request(request, replica);
-        });
+    if (request) this.#bringAbout(request, replica);
+  }
+
+  /** Asks a process that lives, or that one, for something a few times. */
+  #bringAbout(request: Request, replica?: Replica): void {
+    for (let times = 0; times < 3; times++)
+      this.#world.time.after(times * 300, () => {
+        if (this.#healed || replica?.process.alive === false) return;
+        this.#workload.request(request, replica);
+      });
   }
 }

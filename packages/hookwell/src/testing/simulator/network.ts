@@ -146,7 +146,7 @@ export class Network {
     const { receiver } = attempt;
     const { link } = receiver;
     const rng = this.#rng;
-    const there = rng.chance(receiver.near ? 0 : 0.05) ? rng.int(100, 3_000) : rng.int(1, 40);
+    const there = rng.chance(receiver.near ? 0 : 0.05) ? rng.int(100, 3_000) : rng.int(1, 10);
     const unseen = this.#unseen(link, there);
     if (unseen) {
       this.#journal.count("fault", `network: ${link}`);
@@ -155,7 +155,7 @@ export class Network {
       this.#time.after(there, () => {
         const answer = receiver.receive(attempt);
         attempt.answeredAt = this.#time.now + answer.afterMs;
-        learn(this.#ending(link, attempt.answeredAt + rng.int(1, 40) - attempt.begunAt, answer));
+        learn(this.#ending(link, attempt.answeredAt + rng.int(1, 10) - attempt.begunAt, answer));
       });
   }
 

@@ -1,5 +1,5 @@
 import type { Delivery } from "../../model/delivery.ts";
-import type { OutboxStore } from "../../store/contract.ts";
+import type { DispatchRoom, Now, OutboxStore } from "../../store/contract.ts";
 import type { World } from "./world.ts";
 
 /** A fault planted in the product, for the simulator to find. */
@@ -12,7 +12,7 @@ export interface Plant {
   readonly emitsOutside?: true;
 }
 
-type Changed = Partial<{ [Name in "claim" | "record"]: OutboxStore[Name] }>;
+type Changed = Partial<{ [Name in "claim" | "dispatch" | "record"]: OutboxStore[Name] }>;
 
 /** The store with some of its methods changed. */
 function changed(store: OutboxStore, methods: Changed): OutboxStore {
@@ -25,14 +25,28 @@ function changed(store: OutboxStore, methods: Changed): OutboxStore {
   });
 }
 
-/** The store whose claims give what `change` makes of a claimed delivery. */
-function claimed(store: OutboxStore, change: (delivery: Delivery) => Delivery): OutboxStore {
-  return changed(store, {
+/** The store with its claims changed, those that a dispatch makes among them: what they ask for, and what they give. */
+function claiming(
+  store: OutboxStore,
+  change: {
+    readonly asked?: <Asked extends DispatchRoom>(asked: Asked) => Asked;
+    /** While it is false, nothing is claimed. */
+    readonly may?: () => boolean;
+    readonly given?: (deliveries: readonly Delivery[], now: Now) => Promise<readonly Delivery[]>;
+  },
+): Pick<OutboxStore, "claim" | "dispatch"> {
+  const { asked = (same) => same, may = () => true, given = async (same) => same } = change;
+  return {
     claim: async (request) => {
-      const result = await store.claim(request);
-      return { ...result, deliveries: result.deliveries.map(change) };
+      if (!may()) return { deliveries: [], failed: [], cursor: request.cursor ?? "" };
+      const result = await store.claim(asked(request));
+      return { ...result, deliveries: await given(result.deliveries, request.now) };
     },
-  });
+    dispatch: async (items, now, room) => {
+      const result = await store.dispatch(items, now, room && may() ? asked(room) : undefined);
+      return { ...result, deliveries: await given(result.deliveries, now) };
+    },
+  };
 }
 
 export const plants: readonly Plant[] = [
@@ -43,11 +57,12 @@ export const plants: readonly Plant[] = [
       const tokens = new Map<string, string>();
       return (store) =>
         changed(store, {
-          claim: async (request) => {
-            const result = await store.claim(request);
-            for (const { id, leaseToken } of result.deliveries) tokens.set(id, leaseToken!);
-            return result;
-          },
+          ...claiming(store, {
+            given: async (deliveries) => {
+              for (const { id, leaseToken } of deliveries) tokens.set(id, leaseToken!);
+              return deliveries;
+            },
+          }),
           record: (outcomes, ...rest) =>
             store.record(
               outcomes.map((outcome) => ({
@@ -62,20 +77,22 @@ export const plants: readonly Plant[] = [
   {
     name: "record before send",
     store: (world) => (store) =>
-      changed(store, {
-        claim: async (request) => {
-          const result = await store.claim(request);
-          const exchange = { startedAt: new Date(world.time.now), durationMs: 0, statusCode: 200 };
-          const outcomes = result.deliveries.map(({ id, leaseToken }) => ({
-            kind: "delivered" as const,
-            id,
-            leaseToken: leaseToken!,
-            exchange,
-          }));
-          if (outcomes.length > 0) await store.record(outcomes, request.now);
-          return result;
-        },
-      }),
+      changed(
+        store,
+        claiming(store, {
+          given: async (deliveries, now) => {
+            const exchange = { startedAt: new Date(world.time.now), durationMs: 0, statusCode: 200 };
+            const outcomes = deliveries.map(({ id, leaseToken }) => ({
+              kind: "delivered" as const,
+              id,
+              leaseToken: leaseToken!,
+              exchange,
+            }));
+            if (outcomes.length > 0) await store.record(outcomes, now);
+            return deliveries;
+          },
+        }),
+      ),
   },
   { name: "emit outside the transaction", emitsOutside: true },
   {
@@ -109,8 +126,8 @@ CREATE INDEX hookwell_delivery_pair ON hookwell_delivery (event_id, subscription
   {
     name: "rebuild the body on retry",
     // From the order as it is by then.
-    store: (world) => (store) =>
-      claimed(store, (delivery) => {
+    store: (world) => {
+      const rebuilt = (delivery: Delivery): Delivery => {
         if (delivery.attempts === 1 || delivery.type !== "order.changed") return delivery;
         const body = JSON.parse(Buffer.from(delivery.payload).toString()) as { data: { order: string } };
         const now = world.application.committed().findLast(({ data }) => data.order === body.data.order);
@@ -118,12 +135,15 @@ CREATE INDEX hookwell_delivery_pair ON hookwell_delivery (event_id, subscription
           ...delivery,
           payload: Buffer.from(JSON.stringify({ ...body, data: now?.data ?? body.data })),
         };
-      }),
+      };
+      return (store) =>
+        changed(store, claiming(store, { given: async (deliveries) => deliveries.map(rebuilt) }));
+    },
   },
   {
     name: "ignore the lease",
     // A claimed row is due again at once for everybody.
-    store: () => (store) => changed(store, { claim: (request) => store.claim({ ...request, leaseMs: 1 }) }),
+    store: () => (store) => changed(store, claiming(store, { asked: (asked) => ({ ...asked, leaseMs: 1 }) })),
   },
   {
     name: "wait for the slowest of a batch",
@@ -131,12 +151,13 @@ CREATE INDEX hookwell_delivery_pair ON hookwell_delivery (event_id, subscription
     store: () => (store) => {
       const underWay = new Set<string>();
       return changed(store, {
-        claim: async (request) => {
-          if (underWay.size > 0) return { deliveries: [], failed: [], cursor: request.cursor ?? "" };
-          const result = await store.claim(request);
-          for (const { id } of result.deliveries) underWay.add(id);
-          return result;
-        },
+        ...claiming(store, {
+          may: () => underWay.size === 0,
+          given: async (deliveries) => {
+            for (const { id } of deliveries) underWay.add(id);
+            return deliveries;
+          },
+        }),
         record: (outcomes, ...rest) => {
           for (const { id } of outcomes) underWay.delete(id);
           return store.record(outcomes, ...rest);
@@ -168,7 +189,14 @@ CREATE INDEX hookwell_delivery_pair ON hookwell_delivery (event_id, subscription
   {
     name: "sign with the bound secret alone",
     // A rotation changes nothing for what is pending.
-    store: () => (store) => claimed(store, (delivery) => ({ ...delivery, secrets: [delivery.secret] })),
+    store: () => (store) =>
+      changed(
+        store,
+        claiming(store, {
+          given: async (deliveries) =>
+            deliveries.map((delivery) => ({ ...delivery, secrets: [delivery.secret] })),
+        }),
+      ),
   },
 ];
 

@@ -130,7 +130,7 @@ export class Receiver {
 
   #answer(): Answer {
     const rng = this.#rng;
-    const soon = rng.int(1, 30);
+    const soon = rng.int(1, 10);
     switch (this.mood) {
       case "well":
         return { status: rng.pick([200, 201, 204]), afterMs: soon };

@@ -5,15 +5,14 @@ import { Disk } from "./disk.ts";
 import { Evidence } from "./evidence.ts";
 import { Faults } from "./faults.ts";
 import type { Tally } from "./journal.ts";
+import { least } from "./least.ts";
 import type { Plant } from "./plants.ts";
 import { judge, judgeRetried } from "./verdict.ts";
 import { Workload } from "./workload.ts";
 import { World } from "./world.ts";
 
-/** What each seed has at least. */
-export const least = { events: 50, subscriptions: 5, workers: 2, faults: 3 };
 /** Faults and requests come within this time, longer when fewer than the least came by then. */
-const activeMs = 20_000;
+const activeMs = 10_000;
 /** What is not at rest this long after the last fault never will be. */
 const restlessMs = 900_000;
 /** Abandoned deliveries that are retried at the end of a run. */
@@ -31,27 +30,25 @@ export interface SimulationResult {
   readonly virtualMs: number;
 }
 
+export interface SimulationOptions {
+  /** Keeps every step in words. */
+  readonly traced?: boolean;
+  /** A fault in the product. */
+  readonly plant?: Plant;
+}
+
 /** Runs one world after the other, each from its seed. */
 export class Simulator {
-  readonly #disk: Disk;
-  readonly #plant: Plant | undefined;
-
-  private constructor(disk: Disk, plant: Plant | undefined) {
-    this.#disk = disk;
-    this.#plant = plant;
-  }
-
-  static async make(plant?: Plant): Promise<Simulator> {
-    return new Simulator(await Disk.make(plant?.sql?.rewrite, plant?.sql?.ruin), plant);
-  }
+  /** By what they change of the product's SQL. */
+  readonly #disks = new Map<Plant["sql"], Disk>();
 
   /** One run: a pure function of the seed. Even seeds are in memory, odd ones on SQLite. */
-  async run(seed: number, { traced = false } = {}): Promise<SimulationResult> {
+  async run(seed: number, { traced = false, plant }: SimulationOptions = {}): Promise<SimulationResult> {
+    const disk = seed % 2 === 0 ? undefined : await this.#disk(plant?.sql);
     const world = new World(seed, {
       traced,
-      plant: this.#plant,
-      application: (time) =>
-        seed % 2 === 0 ? new MemoryApplication(time) : new SqliteApplication(this.#disk, time),
+      plant,
+      application: (time) => (disk ? new SqliteApplication(disk, time) : new MemoryApplication(time)),
     });
     const { violations } = await live(world);
     const { journal, application, subscribers, replicas, time } = world;
@@ -71,8 +68,15 @@ export class Simulator {
     };
   }
 
+  async #disk(sql: Plant["sql"]): Promise<Disk> {
+    const disk = this.#disks.get(sql) ?? (await Disk.make(sql?.rewrite, sql?.ruin));
+    this.#disks.set(sql, disk);
+    return disk;
+  }
+
   close(): void {
-    this.#disk.close();
+    for (const disk of this.#disks.values()) disk.close();
+    this.#disks.clear();
   }
 }
 
@@ -89,13 +93,13 @@ async function live(world: World): Promise<Evidence> {
   const ask = (): void => {
     if (time.now > end && application.committed().length >= least.events) return;
     workload.next();
-    time.after(rng.int(50, 1_800), ask);
+    time.after(rng.int(20, 900), ask);
   };
   ask();
   await time.runUntil(end);
   while (application.committed().length < least.events || faults.begun < least.faults) {
-    if (faults.begun < least.faults) faults.plan(5_000);
-    await time.runUntil(time.now + 5_000);
+    if (faults.begun < least.faults) faults.plan(1_000);
+    await time.runUntil(time.now + 1_000);
   }
   journal.count("done", "faults", faults.begun);
 
@@ -133,18 +137,22 @@ async function during<T>({ time }: World, promise: Promise<T>): Promise<T> {
   return promise;
 }
 
-/** Lets time pass until everything that was committed has been sent and nothing is pending; false = it never comes to that. */
+/**
+ * Lets time pass until everything that was committed has been sent and nothing is pending, twice in a row: a delivery
+ * that has just failed is followed by an event that tells of it. False = it never comes to that.
+ */
 async function rest(world: World, workload: Workload): Promise<boolean> {
   const { time, application, network } = world;
   const last = time.now + restlessMs;
-  while (time.now < last) {
-    await time.runUntil(time.now + 2_000);
+  for (let quiet = 0; time.now < last; ) {
+    await time.runUntil(time.now + (quiet === 0 ? 2_000 : 1_500));
     const sent = new Set(network.attempts.map(({ headers }) => headers.get("webhook-id")));
     if (application.committed().some(({ eventId }) => !sent.has(eventId))) continue;
     const pending = await list(world, "pending");
     const { replays } = world.replicas[0]!.launched.hooks;
     const running = await during(world, replays.list({ status: "running" }));
-    if (pending.length === 0 && running.items.length === 0) return true;
+    quiet = pending.length === 0 && running.items.length === 0 ? quiet + 1 : 0;
+    if (quiet === 2) return true;
     // An exchange that was under way when the faults ended may still have been the one too many.
     if (pending.some(({ hold }) => hold === "disabled")) await during(world, workload.settle());
   }

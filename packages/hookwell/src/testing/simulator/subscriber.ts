@@ -60,6 +60,18 @@ export class Subscriber {
     return this.#history.at(-1)?.possible[0];
   }
 
+  /** There may be events since then that match it now, and did not when they were dispatched. */
+  mayLack(since: number): boolean {
+    const [first] = this.#history;
+    const filter = this.current?.eventTypes.join();
+    const others = ({ status, eventTypes }: Phase): boolean =>
+      status === "disabled" || eventTypes.join() !== filter;
+    return (
+      first !== undefined &&
+      (first.from > since || this.#history.some(({ possible }) => possible.some(others)))
+    );
+  }
+
   get deleted(): boolean {
     return this.#history.at(-1)?.possible.some(({ status }) => status === "deleted") ?? false;
   }

@@ -2,13 +2,15 @@ import { isHookwellError, StorageError } from "../../model/errors.ts";
 import type { ReplayedStatus } from "../../model/replay.ts";
 import type { SubscriptionRecord } from "../../model/subscription.ts";
 import { RolledBack, type Wish } from "./application.ts";
+import { isAnswered } from "./evidence.ts";
+import { least } from "./least.ts";
 import type { Rng } from "./random.ts";
 import type { Phase, Subscriber } from "./subscriber.ts";
 import type { Replica, World } from "./world.ts";
 
 /** Kinds of requests, with how often they come. */
 const mix = [
-  [60, "change"],
+  [45, "change"],
   [4, "pause or resume"],
   [2, "disable or enable"],
   [3, "change filter"],
@@ -21,10 +23,17 @@ const mix = [
   [4, "retry"],
   [2, "cancel"],
 ] as const;
-export type Request = (typeof mix)[number][1];
+export type Request = (typeof mix)[number][1] | "replay what is missing";
 
 /** Most of what happens concerns few: a run has its events without as many deliveries. */
-const types = ["order.changed", "payment.made", "note.added", "note.added", "note.added"] as const;
+const types = [
+  "order.changed",
+  "payment.made",
+  "note.added",
+  "note.added",
+  "note.added",
+  "note.added",
+] as const;
 const filters = [["order.*"], ["payment.made"], ["order.changed", "payment.*"]] as const;
 const replayed: readonly (readonly ReplayedStatus[])[] = [
   ["missing"],
@@ -41,6 +50,8 @@ export class Workload {
   readonly #rng: Rng;
   /** Wishes of which nobody knows whether they were carried out: they are repeated. */
   readonly #unknown: Wish[] = [];
+  /** When all of the beginning were there. */
+  #begunAt = 0;
   #wishes = 0;
   #underWay = 0;
 
@@ -64,6 +75,7 @@ export class Workload {
     for (const [options, eventTypes] of first)
       await world.subscribe(replica!, world.subscriber(options), eventTypes);
     world.subscribers[0]!.receiver.near = true;
+    this.#begunAt = world.time.now;
   }
 
   /** Those that things may be done to: neither the witness nor the one that watches. */
@@ -103,7 +115,9 @@ export class Workload {
     else if (request === "retry" || request === "cancel") this.#byHand(replica, request);
     else if (request === "subscribe") this.#subscribe(replica);
     else {
-      const subject = this.subjects.length > 0 ? this.#rng.pick(this.subjects) : undefined;
+      const lacking = this.subjects.filter((each) => !each.ordered && each.mayLack(this.#begunAt));
+      const wanted = request === "replay what is missing" && lacking.length > 0 ? lacking : this.subjects;
+      const subject = wanted.length > 0 ? this.#rng.pick(wanted) : undefined;
       if (subject?.current && !subject.deleted) this.#manage(replica, request, subject, subject.current);
     }
   }
@@ -112,7 +126,9 @@ export class Workload {
     const rng = this.#rng;
     const { process, launched } = replica;
     const wishes: Wish[] = [];
-    for (let count = rng.pick([1, 1, 2, 4, 6, 8]); count > 0; count--) {
+    // No more events than it takes: once they are there, changes are small.
+    const missing = least.events - this.#world.application.committed().length;
+    for (let count = Math.min(rng.pick([1, 3, 6, 10]), Math.max(missing, 1)); count > 0; count--) {
       const number = ++this.#wishes;
       const type = rng.pick(types);
       const wish = { type, order: `o${rng.int(1, 2)}`, amount: number } as const;
@@ -120,12 +136,12 @@ export class Workload {
       wishes.push({ ...wish, ...(named && { id: `evt_wish${number}` }) });
     }
     if (this.#unknown.length > 0 && rng.chance(0.5)) wishes.push(this.#unknown.shift()!);
-    const rollsBack = rng.chance(0.15);
+    const rollsBack = rng.chance(0.1);
     const openMs = rng.chance(0.08) ? rng.int(1, 400) : 0;
     const names = wishes.map(({ id, type }) => id ?? type).join(", ");
     this.#world.journal.note(process.name, "changes", names, rollsBack ? "and rolls back" : "");
     // A request that was carried out comes again now and then: its answer was lost on the way to the client.
-    const repeats = !rollsBack && rng.chance(0.1);
+    const repeats = !rollsBack && rng.chance(0.07);
     this.#attempt(
       replica,
       () => launched.transact({ wishes, rollsBack, openMs }),
@@ -195,9 +211,10 @@ export class Workload {
         act = () => subscriptions.rotateSecret(id, { overlapMs, secret });
         break;
       }
-      case "replay": {
+      case "replay":
+      case "replay what is missing": {
         if (subject.ordered) return;
-        const status = rng.pick(replayed);
+        const status = request === "replay" ? rng.pick(replayed) : (["missing"] as const);
         subject.replays.push({ from: world.time.now, missing: status.includes("missing") });
         act = async () => {
           await replays.create({ subscriptionId: id, since: new Date(world.time.start), status });
@@ -239,7 +256,10 @@ export class Workload {
   #byHand(replica: Replica, what: "retry" | "cancel"): void {
     const { network, time, journal, byHand } = this.#world;
     if (network.attempts.length === 0) return;
-    const { headers, receiver } = this.#rng.pick(network.attempts.slice(-40));
+    const recent = network.attempts.slice(-40);
+    // What has been received can be sent again, but not cancelled.
+    const open = what === "cancel" ? recent.filter((attempt) => !isAnswered(attempt)) : recent;
+    const { headers, receiver } = this.#rng.pick(open.length > 0 ? open : recent);
     if (receiver.name === "s0" || receiver.name === "s5") return;
     const id = headers.get("x-hookwell-delivery")!;
     const deed = { what, from: time.now, until: Number.POSITIVE_INFINITY };

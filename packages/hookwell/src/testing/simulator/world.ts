@@ -96,9 +96,9 @@ export class World {
       replicas: rng.pick(deployments),
       retry: {
         delays: rng.pick([
-          [1_000, 4_000, 12_000],
-          [500, 1_000, 2_000, 4_000, 8_000],
-          [3_000, 3_000],
+          [1_000, 3_000, 8_000],
+          [500, 1_000, 2_000, 4_000, 6_000],
+          [2_000, 2_000],
         ]),
         jitter: rng.pick([0, 0.2]),
       },
@@ -196,7 +196,7 @@ export class World {
         retry,
         lanes: {
           breaker: breaks && { failures: 4, probeMs: 1_000, probeMaxMs: 4_000 },
-          disable: disables && { failures: 6, overMs: 8_000 },
+          disable: disables && { failures: 6, overMs: 4_000 },
         },
         logger: silent,
         observe: (name, event) => {
@@ -216,6 +216,6 @@ export class World {
   /** A hint that may be late or lost. */
   #wakeOthers(process: SimProcess, rng: Rng): void {
     for (const [other, act] of this.#wakes)
-      if (other !== process && rng.chance(0.2)) other.later(rng.int(0, 40), act);
+      if (other !== process && rng.chance(0.1)) other.later(rng.int(0, 40), act);
   }
 }
