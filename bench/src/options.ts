@@ -12,7 +12,7 @@ Takes less than ten minutes; a machine that does other things at the same time g
   --only <list>      sections, separated by commas: ${sections.join(", ")}. Nothing is written then.
   --contestants <list>  part of their names, separated by commas: "sqlite,undici"
   --quick            one round of each, small numbers: shows that it works, not how fast. Nothing is written.
-  --rounds <n>       rounds of the throughput section. Default 5
+  --rounds <n>       rounds of the throughput section. Default 3
   --deliveries <n>   deliveries of one round. Default 10000
   --dir <path>       where databases are made; must be on a disk. Default: the system's directory for such things
   --profile <path>   writes a CPU profile of each worker process into this directory
@@ -59,7 +59,7 @@ export function parseOptions(args: readonly string[]): Options | undefined {
     contestants: values.contestants?.split(",").map((name) => name.trim().toLowerCase()),
     quick: values.quick,
     whole: !values.quick && only === undefined && values.contestants === undefined,
-    rounds: count("rounds", values.rounds, values.quick ? 1 : 5),
+    rounds: count("rounds", values.rounds, values.quick ? 1 : 3),
     deliveries: count("deliveries", values.deliveries, values.quick ? 1_000 : 10_000),
     directory: values.dir,
     profile: values.profile,

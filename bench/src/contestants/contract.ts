@@ -37,6 +37,8 @@ export interface Side {
   emitToAll(): Promise<string>;
   /** Deliveries whose success is recorded in the storage, since it was made. */
   recorded(): Promise<number>;
+  /** Milliseconds from the receiver's answer to the record of it, of what was recorded since then (epoch ms): p99. */
+  recordDelay?(since: number): Promise<number>;
   close(): Promise<void>;
 }
 

@@ -24,8 +24,17 @@ interface Flavour {
   /** Emits these types in one transaction; answers the ids. */
   emit(types: readonly string[], data: Record<string, unknown>): Promise<string[]>;
   delivered(): Promise<number>;
+  recordDelay(since: number): Promise<number>;
   close(): Promise<void>;
 }
+
+/** The 99th percentile of the waits from the answer to its record; the clock of both is this machine's. */
+const recordDelaySql = (
+  table: string,
+): string => `SELECT delivered_at - last_started_at - last_duration_ms AS ms
+FROM ${table} WHERE status = 'delivered' AND delivered_at >= @since
+ORDER BY ms DESC LIMIT 1
+OFFSET (SELECT count(*) / 100 FROM ${table} WHERE status = 'delivered' AND delivered_at >= @since)`;
 
 const events = () =>
   defineEvents({
@@ -89,6 +98,10 @@ function postgresFlavour(config: WorkConfig, prepared: boolean): Flavour {
       const sql = "SELECT count(*)::int AS n FROM hookwell.delivery WHERE status = 'delivered'";
       return Number((await pool.query(sql)).rows[0].n);
     },
+    async recordDelay(since) {
+      const sql = recordDelaySql("hookwell.delivery").replaceAll("@since", String(since));
+      return Number((await pool.query(sql)).rows[0].ms);
+    },
     async close() {
       await hooks.close();
       await pool.end();
@@ -111,6 +124,11 @@ function sqliteFlavour({ storage }: WorkConfig): Flavour {
     async delivered() {
       const row = db.prepare("SELECT count(*) AS n FROM hookwell_delivery WHERE status = 'delivered'").get();
       return Number(row?.n);
+    },
+    async recordDelay(since) {
+      return Number(
+        db.prepare(recordDelaySql("hookwell_delivery").replaceAll("@since", String(since))).get()?.ms,
+      );
     },
     async close() {
       db.close();
@@ -168,6 +186,7 @@ function contestant(
           return count * shape.subscriptions;
         },
         recorded: () => flavour.delivered(),
+        recordDelay: (since) => flavour.recordDelay(since),
         close: () => flavour.close(),
       };
     },

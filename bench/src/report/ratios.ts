@@ -53,6 +53,13 @@ function throughput({ throughput: list = [] }: Results): Ratio[] {
         values: compare(({ workerCpuUs }) => workerCpuUs),
       });
     }
+    ratios.push({
+      section: "throughput",
+      what: `answer to its record at full load, p99: ${name}`,
+      unit: "ms",
+      values: spread(mine.map(({ recordDelayMs = Number.NaN }) => recordDelayMs)),
+      target: { below: 50 },
+    });
   }
   return ratios;
 }

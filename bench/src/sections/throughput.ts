@@ -10,6 +10,8 @@ export interface Round {
   /** CPU of PostgreSQL for one delivery; undefined where it is not known or not used. */
   readonly databaseCpuUs: number | undefined;
   readonly rssMb: number;
+  /** From the receiver's answer to its record, 99th percentile in ms; undefined where nobody keeps both times. */
+  readonly recordDelayMs: number | undefined;
 }
 
 /** One contestant, ready for rounds: its storage, and its worker process, which stays for all rounds. */
@@ -60,6 +62,7 @@ export class Stand {
     const before = await this.worker.usage();
     const databaseBefore = this.#world.postgres.cpuSeconds();
     const begun = steadyMs();
+    const since = Date.now();
     await this.worker.start(expected);
     await this.#receiver.expect(expected, 60_000 + expected * 5);
     await this.worker.stop();
@@ -84,6 +87,7 @@ export class Stand {
       workerCpuUs: ((after.cpuMs - before.cpuMs) * 1_000) / expected,
       databaseCpuUs: databaseCpu,
       rssMb: after.rssBytes / 2 ** 20,
+      recordDelayMs: await this.side.recordDelay?.(since),
     };
   }
 
