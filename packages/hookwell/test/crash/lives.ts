@@ -54,7 +54,8 @@ export async function killAt(
   );
   const sent = receiver.requests.slice(first).map(sentOf);
   const asked = (await replayedIn(world)) - already;
-  return { rounds, ...tally({ committed, strangers, endpoints, sent }, asked) };
+  const rolledBack = nameOf(point) === "capture, before" ? rounds : 0;
+  return { rounds, rolledBack, ...tally({ committed, strangers, endpoints, sent }, asked) };
 }
 
 /** Dispatches and delivers until nothing is left. */
@@ -112,7 +113,7 @@ export async function killMigrations(
     onRound?.();
   }
   const sent = receiver.requests.slice(first).map(sentOf);
-  return { rounds, ...tally({ committed, strangers: [], endpoints, sent }, 0) };
+  return { rounds, rolledBack: 0, ...tally({ committed, strangers: [], endpoints, sent }, 0) };
 }
 
 async function kill(order: CrashOrder): Promise<void> {

@@ -25,6 +25,8 @@ const endpoints = Array.from({ length: 5 }, (_, number) => `e${number}`);
 const emitters = 4;
 /** What the application waits between two transactions of one emitter. */
 const emitEveryMs = 40;
+/** Longest time in which an endpoint answers: some sends are always under way. */
+const answersWithinMs = 60;
 /** How long the load goes on between two troubles. */
 const betweenMs = 2_000;
 const drainMs = 180_000;
@@ -40,11 +42,12 @@ export async function loadUnder(
   const arrivals = new Map<string, number>();
   const silence = new Silence();
   const receiver = await startReceiver({
-    respond(request) {
+    async respond(request) {
       const { to, event } = sentOf(request);
       const key = `${to} ${event}`;
       silence.heard();
       if (!arrivals.has(key)) arrivals.set(key, performance.now());
+      await sleep(Math.random() * answersWithinMs);
       return 200;
     },
   });
@@ -65,10 +68,12 @@ export async function loadUnder(
 
   const committedAt = new Map<string, number>();
   let made = 0;
+  let rolledBack = 0;
   let over = false;
   /** One transaction in four is rolled back. One whose commit gets no answer is there or not: the table says. */
   async function change(): Promise<void> {
-    const id = `thing-${++made}`;
+    const number = ++made;
+    const id = `thing-${number}`;
     const tx = await pool.connect();
     tx.on("error", () => {});
     let broken: Error | undefined;
@@ -77,7 +82,11 @@ export async function loadUnder(
       await tx.query("INSERT INTO thing (id) VALUES ($1)", [id]);
       await hooks.emit("thing.made", { id }, { tx, id });
       committedAt.set(id, performance.now());
-      await tx.query(made % 4 === 0 ? "ROLLBACK" : "COMMIT");
+      if (number % 4 > 0) await tx.query("COMMIT");
+      else {
+        rolledBack++;
+        await tx.query("ROLLBACK");
+      }
     } catch (error) {
       broken = error as Error;
     } finally {
@@ -131,6 +140,7 @@ export async function loadUnder(
   const sent = receiver.requests.map(sentOf);
   return {
     rounds,
+    rolledBack,
     ...tally({ committed, strangers, endpoints, sent }, 0),
     stallMs,
     silentMs: silence.longestMs,

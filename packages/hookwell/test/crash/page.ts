@@ -10,7 +10,8 @@ export interface Result extends Tally {
   readonly what: { readonly point: CrashPoint } | { readonly trouble: Trouble };
 }
 
-export const failed = ({ lost, invented, changed }: Tally): boolean => lost + invented + changed > 0;
+export const failed = ({ lost, invented, changed }: Pick<Tally, "lost" | "invented" | "changed">): boolean =>
+  lost + invented + changed > 0;
 
 /** One line for a terminal. */
 export function lineOf(result: Result): string {
@@ -29,15 +30,16 @@ export const machine = (): string =>
 
 /** docs/reliability.md. */
 export function pageOf(results: readonly Result[], versions: string): string {
-  const sum = (key: "rounds" | "committed" | "lost" | "invented" | "changed" | "duplicates"): number =>
-    results.reduce((total, result) => total + result[key], 0);
+  const sum = (
+    key: "rounds" | "rolledBack" | "committed" | "lost" | "invented" | "changed" | "duplicates",
+  ): number => results.reduce((total, result) => total + result[key], 0);
   return `# Reliability
 
 What Hookwell promises when processes die and databases go away, and what happened when they did. This page is written
 by \`npm run crash\`, whole; the last time with ${versions}.
 
-**${count(sum("rounds"))} rounds, ${count(sum("committed"))} committed events: ${sum("lost")} lost, ${sum("invented")} from transactions that were rolled back,
-${sum("changed")} repeats with other bytes, ${count(sum("duplicates"))} duplicates.**
+**${count(sum("rounds"))} rounds, ${count(sum("committed"))} committed events: ${sum("lost")} lost, ${sum("invented")} from the ${count(sum("rolledBack"))} transactions that were rolled
+back, ${sum("changed")} repeats with other bytes, ${count(sum("duplicates"))} duplicates.**
 
 ## What is promised
 
@@ -59,7 +61,7 @@ anything of it; after, nobody may do it again.
 
 **Trouble under load.** Three worker processes share one PostgreSQL that has the settings of production (fsync and
 synchronous_commit on). Four connections of an application change and publish all the time, and roll one transaction
-in four back; five endpoints are subscribed to all of it. Then one of the workers, at random, is killed with SIGKILL; or
+in four back; five endpoints, which take up to 60 ms to answer, are subscribed to all of it. Then one of the workers, at random, is killed with SIGKILL; or
 PostgreSQL is stopped and started, or its processes are killed; or connections are ended. A commit whose answer was lost
 counts by whether its row is there.
 
@@ -83,10 +85,11 @@ endpoints. The longest silence is the longest time in which nothing arrived anyw
 
 A receiver has answered, and the worker dies before it has recorded that. Nobody else can know of the answer: either it is
 sent again, or it may be lost. Hookwell sends it again, when the lease of the row ends, with the same \`webhook-id\`;
-[a receiver that keeps the ids it has seen](guides/receiving.md) drops it. So duplicates are possible at the points
-between a send and its record ("send, after", "record", and "replay", during which others are sent), and when a worker or
-its database dies under load. Lives that are killed one after the other before they can record send again what those
-before them had sent. At every other point there must be no duplicate.
+[a receiver that keeps the ids it has seen](guides/receiving.md) drops it. So duplicates are possible
+where a process dies between a send and its record ("send, after", "record"). At the other points at which sends are
+under way ("dispatch", "claim", "send, before", "replay") it may die so with a row that lives before it left; lives that
+are killed one after the other before they can record send again what those before them had sent. "capture", "prune"
+and "migrate" may have no duplicate, and a run of the tests fails if they have.
 
 ## What a stall consists of
 

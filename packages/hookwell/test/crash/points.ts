@@ -9,24 +9,27 @@ export interface CrashPoint {
   readonly moment: CrashMoment;
   /** What is so at this point. */
   readonly means: string;
-  /** A death here may leave sends that nobody recorded, and they are made again. */
+  /**
+   * A death here may leave sends that nobody recorded, and they are made again: those of the life itself, or of rows
+   * that lives before it left.
+   */
   readonly repeats?: true;
 }
 
 export const crashPoints: readonly CrashPoint[] = [
   { step: "capture", moment: "before", means: "change and event written, not committed" },
   { step: "capture", moment: "after", means: "committed, nobody told" },
-  { step: "dispatch", moment: "before", means: "deliveries written, not committed" },
-  { step: "dispatch", moment: "after", means: "deliveries committed" },
-  { step: "claim", moment: "before", means: "about to take rows" },
-  { step: "claim", moment: "after", means: "rows leased" },
-  { step: "send", moment: "before", means: "about to send" },
+  { step: "dispatch", moment: "before", means: "deliveries written, not committed", repeats: true },
+  { step: "dispatch", moment: "after", means: "deliveries committed", repeats: true },
+  { step: "claim", moment: "before", means: "about to take rows", repeats: true },
+  { step: "claim", moment: "after", means: "rows leased", repeats: true },
+  { step: "send", moment: "before", means: "about to send", repeats: true },
   { step: "send", moment: "after", means: "answered, not recorded", repeats: true },
   { step: "record", moment: "before", means: "outcome written, not committed", repeats: true },
   // One outcome is committed; that of another send may not be.
   { step: "record", moment: "after", means: "outcome committed", repeats: true },
-  { step: "prune", moment: "before", means: "old rows deleted, not committed" },
-  { step: "prune", moment: "after", means: "old rows gone" },
+  { step: "prune", moment: "before", means: "a step of pruning not committed" },
+  { step: "prune", moment: "after", means: "a step of pruning committed" },
   // Replays are taken on while others are sent.
   { step: "replay", moment: "before", means: "a step of a replay not committed", repeats: true },
   { step: "replay", moment: "after", means: "a step of a replay committed", repeats: true },

@@ -14,7 +14,7 @@ export function reportSuite(): void {
     test("counts what is lost, invented, changed and sent twice, and fails for the first three", () => {
       const of = (what: Partial<typeof whole> & { sent?: Sent[] }, asked = 0) => {
         const seen = tally({ ...whole, sent: all, ...what }, asked);
-        return { ...seen, failed: failed({ rounds: 1, ...seen }) };
+        return { ...seen, failed: failed(seen) };
       };
       const good = { committed: 2, lost: 0, invented: 0, changed: 0, duplicates: 0, failed: false };
       expect(of({})).toEqual(good);
@@ -45,7 +45,7 @@ export function reportSuite(): void {
     });
 
     test("the page has a row for each point and trouble, and the sums", () => {
-      const counts = { committed: 600, lost: 0, invented: 0, changed: 0, duplicates: 7 };
+      const counts = { rolledBack: 40, committed: 600, lost: 0, invented: 0, changed: 0, duplicates: 7 };
       const results: Result[] = [
         { rounds: 20, ...counts, where: "SQLite", what: { point: crashPoints[0]! } },
         {
@@ -58,7 +58,9 @@ export function reportSuite(): void {
         },
       ];
       const page = pageOf(results, "Node 24");
-      expect(page).toContain("28 rounds, 1,200 committed events: 0 lost, 0 from transactions");
+      expect(page).toContain(
+        "28 rounds, 1,200 committed events: 0 lost, 0 from the 80 transactions that were rolled\nback",
+      );
       expect(page).toContain(
         "| SQLite | capture, before | change and event written, not committed |     20 |       600 |    0 |",
       );

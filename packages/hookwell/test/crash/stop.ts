@@ -49,6 +49,11 @@ export class Stop {
   store(store: OutboxStore): OutboxStore {
     return this.#marked(store, (name) => steps[name], {
       replays: this.#marked(store.replays, () => "replay"),
+      // A dispatch leases what the worker beside it has room for. To come to a claim it is told of no room, as where
+      // another process dispatches.
+      ...(this.#order.step === "claim" && {
+        dispatch: (items, now) => this.during("dispatch", () => store.dispatch(items, now)),
+      }),
     });
   }
 

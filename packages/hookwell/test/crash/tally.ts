@@ -8,6 +8,8 @@ export interface Sent {
 /** What became of the events of some rounds. */
 export interface Tally {
   readonly rounds: number;
+  /** Transactions with an event in them that were rolled back, by the application or by the death of its process. */
+  readonly rolledBack: number;
   /** Events whose transaction is committed, by the application's own table. */
   readonly committed: number;
   /** Of those, how many did not reach every endpoint. */
@@ -34,7 +36,7 @@ export function tally(
     readonly sent: readonly Sent[];
   },
   asked: number,
-): Omit<Tally, "rounds"> {
+): Omit<Tally, "rounds" | "rolledBack"> {
   const bodies = new Map<string, Set<string>>();
   for (const { to, event, body } of seen.sent) {
     const key = `${to} ${event}`;
