@@ -52,21 +52,38 @@ class ImmediateSqliteDriver extends SqliteDriver {
   }
 }
 
+/** Statements of node:sqlite that are kept prepared: preparing one takes several times as long as running it. */
+const cachedStatements = 200;
+
 function asKyselyDatabase(database: NodeSqliteHandle | SqliteDatabase): SqliteDatabase {
+  const statements = new Map<string, SqliteStatement>();
   return {
-    close: () => database.close(),
+    close: () => {
+      statements.clear();
+      database.close();
+    },
     prepare: (sql) => {
-      const statement = database.prepare(sql);
-      return "reader" in statement ? statement : asKyselyStatement(statement);
+      const known = statements.get(sql);
+      if (known) return known;
+      const prepared = database.prepare(sql);
+      if ("reader" in prepared) return prepared;
+      const statement = asKyselyStatement(prepared, () => database.prepare(sql) as NodeSqliteStatement);
+      if (statements.size >= cachedStatements) statements.delete(statements.keys().next().value!);
+      statements.set(sql, statement);
+      return statement;
     },
   };
 }
 
-function asKyselyStatement(statement: NodeSqliteStatement): SqliteStatement {
+/** A stream is read from a statement of its own: one that is left half read is in nobody's way. */
+function asKyselyStatement(
+  statement: NodeSqliteStatement,
+  another: () => NodeSqliteStatement,
+): SqliteStatement {
   return {
     reader: statement.columns().length > 0,
     all: (params) => statement.all(...(params as never[])),
     run: (params) => statement.run(...(params as never[])),
-    iterate: (params) => statement.iterate(...(params as never[])),
+    iterate: (params) => another().iterate(...(params as never[])),
   };
 }

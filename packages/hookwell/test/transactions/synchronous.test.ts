@@ -198,6 +198,16 @@ describe("sqliteDialect", () => {
     const seen: unknown[] = [];
     for await (const row of db.selectFrom("item").select("n").orderBy("n").stream()) seen.push(row.n);
     expect(seen).toEqual([1, 7, 9]);
+    // The same statement sees what changed since it was prepared, more of them than are kept prepared go on working,
+    // and a stream that was left disturbs no one.
+    const everything = db.selectFrom("item").selectAll().orderBy("n");
+    expect(await everything.execute()).toHaveLength(3);
+    await db.schema.alterTable("item").addColumn("more", "text").execute();
+    expect(await everything.executeTakeFirst()).toEqual({ n: 1, name: "c", more: null });
+    for (let n = 0; n < 250; n++)
+      expect((await sql`select ${sql.lit(n)} as n`.execute(db)).rows).toEqual([{ n }]);
+    for await (const row of everything.stream()) if (row.n === 7) break;
+    expect(await everything.execute()).toHaveLength(3);
     await db.destroy();
     expect(() => own.exec("select 1")).toThrow(/not open/);
   });
