@@ -100,7 +100,8 @@ and "migrate" may have no duplicate, and a run of the tests fails if they have.
   the rows back as soon as PostgreSQL answers again. When it ends while the claim itself is answered, the rows are taken
   and no worker knows of them: they wait for the end of their lease, as a killed worker's do.
 - While PostgreSQL is away nothing is sent, and the application cannot commit either. Workers look again at growing
-  distances, at most 5 s, and go on by themselves: that, the restart and the recovery are the longest silence.
+  distances, at most 5 s, and go on by themselves. The longest silence is that and the time that PostgreSQL takes to stop
+  and start, which on a busy disk (a checkpoint before the stop, a recovery after a crash) is most of it.
 - LISTEN only wakes workers earlier. When it is lost, they poll, up to 1 s apart, until they listen again.
 
 ## Make it anew
