@@ -31,8 +31,13 @@ const options: LifeOptions = {
   onKick: () => reach("commit-answer"),
   store: (real) =>
     instead(real, {
-      async dispatch(...args) {
-        const dispatched = await real.dispatch(...args);
+      async dispatch(items, at, room) {
+        // With room for them it would claim the rows itself.
+        const dispatched = await real.dispatch(
+          items,
+          at,
+          order.point === "dispatch-claim" ? undefined : room,
+        );
         hasDispatched = true;
         return dispatched;
       },
