@@ -13,15 +13,14 @@ export interface DeliveryHealth {
 
 /** How late webhooks are leaving. @throws StorageError when the database cannot say */
 export async function deliveryHealth(
-  hooks: Pick<HookwellCore, "store" | "clock">,
+  hooks: Pick<HookwellCore, "store">,
   maxLagMs: number,
 ): Promise<DeliveryHealth> {
-  const { oldestDueAt, oldestNewAt } = await hooks.store.lag(null);
+  const { at, oldestDueAt, oldestNewAt } = await hooks.store.lag(null);
   const holds = (await hooks.store.listHolds()).length;
-  const now = hooks.clock().getTime();
   const faults: string[] = [];
   const judge = (what: string, since: Date | undefined): void => {
-    const ageMs = since ? now - since.getTime() : 0;
+    const ageMs = since ? at.getTime() - since.getTime() : 0;
     if (ageMs > maxLagMs)
       faults.push(
         `${what} has waited ${Math.round(ageMs / 1000)} s, and HOOKWELL_MAX_LAG is ${maxLagMs / 1000} s.`,

@@ -47,6 +47,13 @@ export interface ReferenceStore {
   listActiveSubscriptions(projectId: string): Promise<Subscription[]>;
 }
 
+/** How late the oldest work is. */
+export interface Lag {
+  readonly at: Date;
+  readonly oldestDueAt?: Date;
+  readonly oldestNewAt?: Date;
+}
+
 /** Null = the database's clock (the memory store: its own). A date = that instant, for virtual time. */
 export type Now = Date | null;
 
@@ -364,9 +371,9 @@ export interface OutboxStore
   maintain(retention: RetentionPolicy | null, limit: number, now: Now): Promise<MaintenanceResult>;
   /**
    * When the oldest due delivery on a runnable lane became due, and when the oldest undispatched event was captured.
-   * What an operator holds is not late.
+   * What an operator holds is not late. Their ages are those at `at`: the store's now, by which they were written.
    */
-  lag(now: Now): Promise<{ readonly oldestDueAt?: Date; readonly oldestNewAt?: Date }>;
+  lag(now: Now): Promise<Lag>;
   /** Pending and due rows on runnable lanes that no hold covers, counted up to `max`: what `drain` reports as remaining. */
   countRemaining(max: number, now?: Now): Promise<{ readonly pending: number; readonly newEvents: number }>;
   /** Calls `onWake` when another connection or process has committed work; returns how to stop. Best effort. */

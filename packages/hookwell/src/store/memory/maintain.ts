@@ -1,6 +1,6 @@
 import type { Delivery } from "../../model/delivery.ts";
 import type { CaptureInput } from "../../model/event.ts";
-import type { MaintenanceResult, RetentionPolicy } from "../contract.ts";
+import type { Lag, MaintenanceResult, RetentionPolicy } from "../contract.ts";
 import { heldTooLong, reportFailures } from "../lane-news.ts";
 import { restsUntil } from "../lane-state.ts";
 import { minuteOf, minutesKept, Tally } from "../minute-counts.ts";
@@ -184,12 +184,9 @@ function pruneSubscriptions(state: MemoryState, retention: RetentionPolicy, now:
 }
 
 /** Age of the oldest work that could be done now. A lane that was held (Retry-After, rate, breaker) counts from the end of the hold. */
-export function lag(
-  state: MemoryState,
-  now: number,
-): { readonly oldestDueAt?: Date; readonly oldestNewAt?: Date } {
+export function lag(state: MemoryState, now: number): Lag {
   const due = [...state.pending.values()].filter((row) => row.dueAt <= now && isClaimable(state, row, now));
-  return lagOf(state, due, [...state.newEvents.values()]);
+  return { at: new Date(now), ...lagOf(state, due, [...state.newEvents.values()]) };
 }
 
 /** The oldest of these due rows and new events. */

@@ -11,6 +11,7 @@ import type {
   DispatchItem,
   DispatchResult,
   DispatchRoom,
+  Lag,
   MaintenanceResult,
   Match,
   Now,
@@ -218,7 +219,7 @@ export class MemoryOutbox extends MemoryManagement implements OutboxStore {
     });
   }
 
-  async lag(now: Now): Promise<{ readonly oldestDueAt?: Date; readonly oldestNewAt?: Date }> {
+  async lag(now: Now): Promise<Lag> {
     return lag(this.state, this.now(now));
   }
 

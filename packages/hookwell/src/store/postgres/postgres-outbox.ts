@@ -11,6 +11,7 @@ import type {
   DispatchItem,
   DispatchResult,
   DispatchRoom,
+  Lag,
   MaintenanceResult,
   Match,
   Now,
@@ -213,7 +214,7 @@ export class PostgresOutbox extends PostgresManagement implements OutboxStore {
     return await this.#upkeep.maintain(retention, limit, now);
   }
 
-  async lag(now: Now): Promise<{ readonly oldestDueAt?: Date; readonly oldestNewAt?: Date }> {
+  async lag(now: Now): Promise<Lag> {
     return await this.#upkeep.lag(now);
   }
 

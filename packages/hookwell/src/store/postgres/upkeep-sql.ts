@@ -209,7 +209,7 @@ DELETE FROM ${s}.lane l WHERE ${oneOf("l.subscription_id", "SELECT gone.id FROM 
   SELECT l.subscription_id, ${restsUntilSql} AS rests_until FROM ${s}.lane l
   WHERE NOT l.ready AND l.held = 0 AND l.next_due <= ${now} AND coalesce(${restsUntilSql}, 0) <= ${now}
 )
-SELECT (
+SELECT ${now}::text AS now, (
   SELECT min(greatest(head.due_at, r.rests_until)) FROM runnable r
   CROSS JOIN LATERAL (
     ${firstUnheldSql(s, "r.subscription_id", ` AND d.due_at <= ${now}`)}

@@ -1,10 +1,10 @@
-import type { MaintenanceResult, Now, RetentionPolicy } from "../contract.ts";
+import type { Lag, MaintenanceResult, Now, RetentionPolicy } from "../contract.ts";
 import type { Database } from "./database.ts";
 import type { EndpointBook } from "./endpoints.ts";
 import { giveBackHeld } from "./holds.ts";
 import { loadDeliveries } from "./loading.ts";
 import { pruneRequests } from "./requests.ts";
-import { defined, integer, optionalDate, optionalInteger, text } from "./rows.ts";
+import { date, defined, integer, optionalDate, optionalInteger, text } from "./rows.ts";
 import { upkeepTexts } from "./upkeep-sql.ts";
 
 /** Rows looked at for each one that may be pruned: what must still be kept is passed over in pieces. */
@@ -69,12 +69,13 @@ export class Upkeep {
     };
   }
 
-  async lag(at: Now): Promise<{ readonly oldestDueAt?: Date; readonly oldestNewAt?: Date }> {
+  async lag(at: Now): Promise<Lag> {
     const [row] = await this.#db.run({
       text: upkeepTexts(this.#db.schema).lag,
       params: [this.#db.now(at)],
     });
-    return defined({
+    return defined<Lag>({
+      at: date(row!, "now"),
       oldestDueAt: optionalDate(row!, "oldest_due"),
       oldestNewAt: optionalDate(row!, "oldest_new"),
     });

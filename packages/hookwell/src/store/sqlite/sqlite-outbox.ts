@@ -10,6 +10,7 @@ import type {
   DispatchItem,
   DispatchResult,
   DispatchRoom,
+  Lag,
   MaintenanceResult,
   Match,
   Now,
@@ -230,7 +231,7 @@ export class SqliteOutbox extends SqliteManagement implements OutboxStore {
     return this.#maintenance.run(retention, limit, this.session.now(now));
   }
 
-  async lag(now: Now): Promise<{ readonly oldestDueAt?: Date; readonly oldestNewAt?: Date }> {
+  async lag(now: Now): Promise<Lag> {
     const connection = await this.session.ready();
     return lag(connection, this.session.now(now));
   }

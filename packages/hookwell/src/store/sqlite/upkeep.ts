@@ -1,3 +1,4 @@
+import type { Lag } from "../contract.ts";
 import { behindLive } from "../ordering.ts";
 import type { Connection } from "./connection.ts";
 import { activeHolds, coveredSql, firstUnheldSql } from "./holds.ts";
@@ -36,13 +37,11 @@ SELECT min(min(
     WHERE e.state = 'new' AND e.route = routes.route AND e.due_at > 0 LIMIT 1000)), 9e15))) AS oldest
 FROM routes WHERE route IS NOT NULL`;
 
-export function lag(
-  connection: Connection,
-  now: number,
-): { readonly oldestDueAt?: Date; readonly oldestNewAt?: Date } {
+export function lag(connection: Connection, now: number): Lag {
   const due = optionalInteger(connection.all(oldestDueText, [now, now])[0]?.oldest);
   const captured = optionalInteger(connection.all(oldestNewText)[0]?.oldest);
   return {
+    at: new Date(now),
     ...(due !== undefined && { oldestDueAt: new Date(due) }),
     ...(captured !== undefined && { oldestNewAt: new Date(captured) }),
   };

@@ -292,7 +292,7 @@ export function upkeepRules(rule: Rule): void {
   rule(
     "field-faults D2: lag is the oldest due row of a runnable lane, and the oldest undispatched event",
     async (t) => {
-      same(await t.store.lag(null), {});
+      same(await t.store.lag(null), { at: t.now() });
       await t.subscribe("sub_a");
       await t.subscribe("sub_b", { eventTypes: ["user.updated"] });
       await t.publish("evt_1");
@@ -304,7 +304,7 @@ export function upkeepRules(rule: Rule): void {
       const later = t.now();
       t.step(minute);
       await t.capture(t.event("evt_5"));
-      same(await t.store.lag(null), { oldestDueAt: first, oldestNewAt: later });
+      same(await t.store.lag(null), { at: t.now(), oldestDueAt: first, oldestNewAt: later });
       await t.store.setSubscriptionStatus(own, "sub_a", "paused", undefined, {});
       same((await t.store.lag(null)).oldestDueAt, later);
       await t.store.setSubscriptionStatus(own, "sub_b", "disabled", undefined, {});
@@ -318,12 +318,12 @@ export function upkeepRules(rule: Rule): void {
     await t.subscribe("sub_a");
     await t.publish("evt_1");
     const claimed = await t.claimOne();
-    same(await t.store.lag(null), {});
+    same(await t.store.lag(null), { at: t.now() });
     t.step(leaseMs + second);
-    same(await t.store.lag(null), { oldestDueAt: t.in(-second) });
+    same(await t.store.lag(null), { at: t.now(), oldestDueAt: t.in(-second) });
     await t.store.record([t.retry(claimed, minute)], null);
-    same(await t.store.lag(null), {});
-    same(await t.store.lag(t.in(minute)), { oldestDueAt: t.in(minute) });
+    same(await t.store.lag(null), { at: t.now() });
+    same(await t.store.lag(t.in(minute)), { at: t.in(minute), oldestDueAt: t.in(minute) });
   });
 
   rule("lag: a lane that Retry-After held counts from the end of the hold", async (t) => {
@@ -332,9 +332,9 @@ export function upkeepRules(rule: Rule): void {
     await t.publish("evt_2");
     const [claimed] = await t.claim(1);
     await t.store.record([t.retry(claimed!, second, 10 * minute)], null);
-    same(await t.store.lag(null), {});
+    same(await t.store.lag(null), { at: t.now() });
     t.step(10 * minute + second);
-    same(await t.store.lag(null), { oldestDueAt: t.in(-second) });
+    same(await t.store.lag(null), { at: t.now(), oldestDueAt: t.in(-second) });
   });
 
   rule(
