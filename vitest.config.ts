@@ -10,7 +10,7 @@ class LongestFirst extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
     const sorted = await super.sort(files);
     const isLong = ({ moduleId }: TestSpecification): boolean =>
-      /\/(random|crash|simulator|contract)\/|\/(npm-start|serve|booking-in-browser)\.test/.test(moduleId);
+      /\/(random|crash|contract)\/|\/(npm-start|serve|booking-in-browser)\.test/.test(moduleId);
     return [...sorted.filter(isLong), ...sorted.filter((file) => !isLong(file))];
   }
 }
@@ -23,10 +23,12 @@ const slow = [
   "apps/appointments/test/pages/{looks,managing,npm-start}-in-browser.test.ts",
 ];
 
-/** Files that change what belongs to their process: its environment, its clock, its timers, its threads. */
+/** It has a thread for each core, so nothing runs beside it. */
+const simulator = ["packages/hookwell/test/simulator/**/*.test.ts"];
+
+/** Files that change what belongs to their process: its environment, its clock, its timers. */
 const alone = [
   "packages/hookwell/test/crash/**/*.test.ts",
-  "packages/hookwell/test/simulator/**/*.test.ts",
   "packages/hookwell/test/cli/doctor.test.ts",
   "packages/hookwell/test/acceptance/field-faults-g-network.test.ts",
   "packages/hookwell/test/postgres/clocks.test.ts",
@@ -59,14 +61,28 @@ export default defineConfig({
       ? ["default", ["json", { outputFile: `node_modules/.vitest-report${long ? "-long" : ""}.json` }]]
       : ["default"],
     projects: [
-      { ...common, test: { ...each, name: "alone", include: alone, exclude: apartFrom } },
+      {
+        ...common,
+        test: {
+          ...each,
+          name: "simulator",
+          include: simulator,
+          exclude: apartFrom,
+          sequence: { groupOrder: 0 },
+        },
+      },
+      {
+        ...common,
+        test: { ...each, name: "alone", include: alone, exclude: apartFrom, sequence: { groupOrder: 1 } },
+      },
       {
         ...common,
         test: {
           ...each,
           name: "shared",
           include: ["packages/*/test/**/*.test.ts", "apps/*/test/**/*.test.ts"],
-          exclude: [...apartFrom, ...alone],
+          exclude: [...apartFrom, ...alone, ...simulator],
+          sequence: { groupOrder: 1 },
           // One process runs file after file: loading the same modules again for each, and running them before they
           // are compiled well, was two fifths of the time of all tests.
           isolate: false,
