@@ -5,7 +5,7 @@ import { nodeSqlite } from "../../src/adapters/node-sqlite.ts";
 import type { SyncTxAdapter } from "../../src/adapters/seam.ts";
 import type { CaptureInput } from "../../src/model/event.ts";
 import { deliveryId } from "../../src/model/ids.ts";
-import type { RetentionPolicy, Scope } from "../../src/store/contract.ts";
+import type { DispatchRoom, RetentionPolicy, Scope } from "../../src/store/contract.ts";
 import { claimRows } from "../../src/store/sqlite/claim.ts";
 import { Connection } from "../../src/store/sqlite/connection.ts";
 import { generateKey, type SqliteOutbox, sqliteStore } from "../../src/store/sqlite/index.ts";
@@ -161,7 +161,7 @@ async function subscribe(id: string, to: SqliteOutbox = store): Promise<void> {
   });
 }
 
-async function publish(id: string, to: SqliteOutbox = store): Promise<void> {
+async function publish(id: string, to: SqliteOutbox = store, room?: DispatchRoom): Promise<number> {
   await to.capture(own, [event(id)]);
   const [matches = []] = await to.matchSubscriptions([
     { projectId: "live", filters: ["real.made", "real.*", ""] },
@@ -172,10 +172,12 @@ async function publish(id: string, to: SqliteOutbox = store): Promise<void> {
     endpointId,
     variant: "v",
   }));
-  await to.dispatch(
+  const result = await to.dispatch(
     [{ projectId: "live", id, bodies: [{ variant: "v", bytes: Buffer.from("{}") }], deliveries }],
     now,
+    room,
   );
+  return result.deliveries.length;
 }
 
 describe(`SQLite plans with ${pendingOnOneLane} rows pending on a dead lane and ${waitingLanes} lanes that wait`, () => {
@@ -184,6 +186,7 @@ describe(`SQLite plans with ${pendingOnOneLane} rows pending on a dead lane and 
       await subscribe("real_a");
       await subscribe("real_b");
       await store.takeNew(["real.made", "user.updated"], 100, now);
+      expect(await publish("evt_real_claimed", store, { limit: 10, leaseMs: 30_000 })).toBe(2);
       for (let i = 0; i < 5; i++) await publish(`evt_real_${i}`);
       await store.capture(own, [
         event("evt_emitted", { fanOut: { body: "{}", filters: ["real.made", "real.*", ""] } }),

@@ -148,12 +148,12 @@ export function dispatch(
   return { dispatched, claimed };
 }
 
-export const openLaneText = `
+const openLaneText = `
 SELECT ${laneColumns}, l.held FROM hookwell_lane l WHERE l.subscription_id = ?`;
 const newLaneText = `
 SELECT ${heldBySubscription} AS held, s.rate_limit IS NOT NULL OR s.max_in_flight IS NOT NULL AS guarded
 FROM hookwell_subscription s WHERE s.id = ?`;
-export const anyDueText = `
+const anyDueText = `
 SELECT 1 FROM hookwell_delivery INDEXED BY hookwell_delivery_pending
 WHERE subscription_id = ? AND status = 'pending' AND due_at <= ? LIMIT 1`;
 
