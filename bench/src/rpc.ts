@@ -40,7 +40,7 @@ export class Child {
   constructor(file: URL, name: string, args: readonly string[] = [], execArgv: readonly string[] = []) {
     this.#name = name;
     this.#process = fork(file, args, {
-      execArgv: ["--conditions=@hookwell/source", "--no-warnings", ...execArgv],
+      execArgv: [...process.execArgv, ...execArgv],
       serialization: "advanced",
       stdio: ["ignore", "inherit", "inherit", "ipc"],
     });

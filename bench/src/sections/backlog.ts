@@ -213,13 +213,13 @@ async function timeClaims(pool: pg.Pool, store: OutboxStore, count: number): Pro
   return times;
 }
 
-/** Statements a second that the worker sends while nothing happens. */
+/** Statements a second that the worker sends while nothing happens, over long enough that one round of upkeep is not all of it. */
 async function idleQueries(worker: WorkerHandle): Promise<number> {
   // Lanes that have just been busy are put to sleep first.
   await new Promise((resolve) => setTimeout(resolve, 2_000));
   const before = await worker.usage();
   const begun = steadyMs();
-  await new Promise((resolve) => setTimeout(resolve, 5_000));
+  await new Promise((resolve) => setTimeout(resolve, 10_000));
   const after = await worker.usage();
   return (after.statements - before.statements) / ((steadyMs() - begun) / 1_000);
 }
