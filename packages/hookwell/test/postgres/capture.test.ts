@@ -36,11 +36,17 @@ async function stored(projectId: string): Promise<Record<string, string[]>> {
   };
 }
 
-test("the texts take one parameter and have no question mark, so that every client library runs them", () => {
+test("the texts take parameters as text, once each and in order, and have no question mark: every client library runs them", () => {
   const { one, many, fanOut } = captureTexts('"hookwell"');
-  for (const text of [one, many, fanOut]) {
+  for (const [text, count] of [
+    [one, 13],
+    [many, 1],
+    [fanOut, 1],
+  ] as const) {
     expect(text).not.toContain("?");
-    expect(text.match(/\$\d+/g)).toEqual(["$1"]);
+    expect(text.match(/\$\d+(::\w+)?/g)).toEqual(
+      Array.from({ length: count }, (_, index) => `$${index + 1}::text`),
+    );
   }
 });
 

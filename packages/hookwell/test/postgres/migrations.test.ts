@@ -137,6 +137,8 @@ test("three roles that have what was printed for them live the whole life, and n
 
   // The owner of the database lets the migrator in; the migrator lets in the others.
   await pool.query(migrator.store.migrations.grant(nameOf("migrator"), "migrator"));
+  // As careful owners have it: what is made is nobody else's until it is granted.
+  await migrator.pool.query("ALTER DEFAULT PRIVILEGES REVOKE EXECUTE ON FUNCTIONS FROM PUBLIC");
   await migrator.store.migrations.migrate();
   for (const role of ["capture", "worker"] as const)
     await migrator.pool.query(migrator.store.migrations.grant(nameOf(role), role));

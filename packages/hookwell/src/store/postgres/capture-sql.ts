@@ -3,13 +3,13 @@ import type { EventKey } from "../../model/event.ts";
 import { textsFor } from "./database.ts";
 import { matchesSql } from "./matching.ts";
 
-/** The statements of capture. Each takes one JSON text, has no `?`, and answers ord (int) and outcome (text). */
+/** The statements of capture. They have no `?`, and answer ord (int) and outcome (text). */
 export interface CaptureTexts {
-  /** One event without fan-out: answers a row only when it was written. */
+  /** One event without fan-out. $1 … its facts, then now. Answers `unknown` when it was not written. */
   readonly one: string;
-  /** Any number of events without fan-out. */
+  /** Any number of events without fan-out, as one JSON text. */
   readonly many: string;
-  /** Any number of events, those with a body fanned out. */
+  /** The same, and those with a body are fanned out. */
   readonly fanOut: string;
   /** Takes back what an earlier statement of the same call wrote. */
   takeBack(keys: readonly EventKey[]): Statement;
@@ -26,18 +26,30 @@ const eventColumns = `project_id, id, type, tenant_id, subject, revision, actor,
 const eventValues = `i.project_id, i.id, i.type, i.tenant_id, i.subject, i.revision, i.actor, i.audience, i.occurred_at,
   i.data, i.content_hash, i.now, i.now`;
 
-export const captureTexts = textsFor((s): CaptureTexts => {
-  const one = `INSERT INTO ${s}.event (${eventColumns})
-SELECT ${eventValues}, i.route
-FROM (
-  SELECT x.*, coalesce(x.now_ms, ${clock}) AS now
-  FROM jsonb_to_record($1::text::jsonb) AS x(now_ms bigint, ${givenColumns})
-) AS i
-ON CONFLICT DO NOTHING
-RETURNING 0 AS ord, 'inserted' AS outcome`;
+/** What is written of an event, each a text or null: names of columns, and of arguments of the function. */
+export const factNames = [
+  "project_id",
+  "id",
+  "type",
+  "tenant_id",
+  "subject",
+  "revision",
+  "actor",
+  "audience",
+  "occurred_at",
+  "data",
+  "content_hash",
+  "route",
+] as const;
+export type FactName = (typeof factNames)[number];
 
+const functionArguments = [...factNames, "now"]
+  .map((name, index) => `given_${name} => $${index + 1}::text`)
+  .join(", ");
+
+export const captureTexts = textsFor((s): CaptureTexts => {
   return {
-    one,
+    one: `SELECT 0 AS ord, CASE WHEN ${s}.capture_event(${functionArguments}) THEN 'inserted' ELSE 'unknown' END AS outcome`,
     many: severalSql(s, false),
     fanOut: severalSql(s, true),
     takeBack: (keys) => ({

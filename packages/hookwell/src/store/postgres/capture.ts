@@ -1,7 +1,7 @@
-import { type Program, runProgram } from "../../adapters/seam.ts";
+import { type Program, runProgram, type Statement } from "../../adapters/seam.ts";
 import { EventMismatchError, RevisionConflictError, StorageError } from "../../model/errors.ts";
 import type { CaptureInput, CaptureResult } from "../../model/event.ts";
-import { type CaptureTexts, captureTexts } from "./capture-sql.ts";
+import { type CaptureTexts, captureTexts, type FactName, factNames } from "./capture-sql.ts";
 import type { Database } from "./database.ts";
 import { integer, text } from "./rows.ts";
 
@@ -13,7 +13,7 @@ const mostTries = 4;
 type Outcome = "inserted" | "duplicate" | "mismatch" | "conflict" | "unknown";
 
 /**
- * Writes events, all or none. One new event costs one INSERT. Whatever that does not write is looked at by a
+ * Writes events, all or none. One new event costs one call of a function. Whatever that does not write is looked at by a
  * second statement, which sees what was committed meanwhile. No statement fails on a conflict, so the
  * transaction stays usable; a refusal that only shows when other events of the call are written takes those
  * back.
@@ -63,39 +63,40 @@ function statement(
   open: readonly Numbered[],
   now: string | null,
   { first, dry }: { first: boolean; dry: boolean },
-) {
-  const single = first && !dry && open.length === 1 && open[0]!.input.fanOut === undefined;
-  const events = open.map(({ input, ord }) => eventJson(input, ord));
-  const parameter = single
-    ? { now_ms: now, ...events[0] }
-    : { now_ms: now, dry, most: mostEmitMatches, events };
-  const sql = single ? texts.one : open.some(({ input }) => input.fanOut) ? texts.fanOut : texts.many;
-  return { text: sql, params: [JSON.stringify(parameter)] };
+): Statement {
+  const [{ input }] = open as [Numbered];
+  if (first && !dry && open.length === 1 && input.fanOut === undefined) {
+    const facts = factsOf(input);
+    return { text: texts.one, params: [...factNames.map((name) => facts[name]), now] };
+  }
+  const events = open.map(({ input, ord }) => ({ ord, ...factsOf(input), ...fanOutJson(input) }));
+  return {
+    text: open.some(({ input }) => input.fanOut) ? texts.fanOut : texts.many,
+    params: [JSON.stringify({ now_ms: now, dry, most: mostEmitMatches, events })],
+  };
 }
 
-/** Data and bodies travel as JSON strings inside the JSON, so that their own text stays exact. */
-function eventJson(input: CaptureInput, ord: number) {
-  const { audience, fanOut } = input;
+/** What the columns are given. Data travels as a string, also inside JSON, so that its own text stays exact. */
+function factsOf(input: CaptureInput): Readonly<Record<FactName, string | null>> {
+  const { audience, actor } = input;
   return {
-    ord,
     project_id: input.projectId,
     id: input.id,
     type: input.type,
     tenant_id: input.tenantId ?? "",
     subject: input.subject ?? null,
-    revision: input.revision ?? null,
-    actor: input.actor ? JSON.stringify({ type: input.actor.type, id: input.actor.id }) : null,
+    revision: input.revision === undefined ? null : String(input.revision),
+    actor: actor ? JSON.stringify({ type: actor.type, id: actor.id }) : null,
     audience: audience ? JSON.stringify(audience) : null,
-    occurred_at: input.occurredAt.getTime(),
+    occurred_at: String(input.occurredAt.getTime()),
     data: input.data,
     content_hash: input.contentHash,
     route: input.route,
-    ...(fanOut && {
-      body: fanOut.body,
-      filters: fanOut.filters,
-      operational: fanOut.operational === true,
-    }),
   };
+}
+
+function fanOutJson({ fanOut }: CaptureInput): object | undefined {
+  return fanOut && { body: fanOut.body, filters: fanOut.filters, operational: fanOut.operational === true };
 }
 
 /** The first event that an earlier one of the same call makes impossible. */

@@ -39,9 +39,14 @@ export function grantsSql(schema: string, role: string, purpose: GrantPurpose): 
   const others = grantPurposes.filter((other) => other !== purpose).join(", ");
   const head = `-- ${purposeText[purpose]}\n-- For another kind of role: --for ${others}.\n`;
   if (purpose === "migrator") return head + migratorSql(to);
-  return `${head}-- Run it again after a migration: new tables need it too.
+  return `${head}-- Run it again after a migration: what is new needs it too.
 GRANT USAGE ON SCHEMA ${schema} TO ${to};
-${tablesSql(schema, to, purpose)}`;
+${tablesSql(schema, to, purpose)}${functionsSql(schema, to, purpose)}`;
+}
+
+/** Everybody may run a function that is new, unless the owner of the database has changed that. */
+function functionsSql(schema: string, to: string, purpose: "app" | "capture" | "worker"): string {
+  return purpose === "worker" ? "" : `GRANT EXECUTE ON FUNCTION ${schema}.capture_event TO ${to};\n`;
 }
 
 function tablesSql(schema: string, to: string, purpose: "app" | "capture" | "worker"): string {

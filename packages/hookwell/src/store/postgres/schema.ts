@@ -1,4 +1,5 @@
 import type { Migration } from "../migrations.ts";
+import { captureFunction } from "./capture-function.ts";
 import { countsMigration } from "./counts-migration.ts";
 import { holdTables } from "./hold-tables.ts";
 import { replaySchema } from "./replay-schema.ts";
@@ -227,4 +228,5 @@ export const migrations: readonly Migration[] = [
   { version: 4, name: "replays", compatibleFrom: 1, sql: replaySchema },
   { version: 5, name: "minute_counts", compatibleFrom: 1, sql: countsMigration.trimStart() },
   { version: 6, name: "holds", compatibleFrom: 1, sql: holdTables },
+  { version: 7, name: "capture_function", compatibleFrom: 1, sql: captureFunction },
 ];
