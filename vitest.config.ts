@@ -16,6 +16,7 @@ class LongestFirst extends BaseSequencer {
 }
 
 const long = process.env.HOOKWELL_LONG !== undefined;
+const reportOf = long ? "-long" : process.env.HOOKWELL_TEST_POSTGRES_HOME ? "-oldest" : "";
 
 /** Minutes of processes that die, and of pages that are looked at in many ways: CI runs them after npm test. */
 const slow = [
@@ -58,7 +59,7 @@ export default defineConfig({
     globalSetup: ["./packages/hookwell/test/support/postgres-server.ts"],
     sequence: { sequencer: LongestFirst },
     reporters: process.env.CI
-      ? ["default", ["json", { outputFile: `node_modules/.vitest-report${long ? "-long" : ""}.json` }]]
+      ? ["default", ["json", { outputFile: `node_modules/.vitest-report${reportOf}.json` }]]
       : ["default"],
     projects: [
       {

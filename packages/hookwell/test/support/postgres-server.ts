@@ -1,6 +1,7 @@
 import { chmod, mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { pathToFileURL } from "node:url";
 import type { TestProject } from "vitest/node";
 import { importWithoutExit } from "./embedded-postgres.ts";
 import { freePort } from "./free-port.ts";
@@ -16,7 +17,8 @@ declare module "vitest" {
 
 /**
  * One real PostgreSQL for the whole run; each test file makes its own databases on it. HOOKWELL_TEST_POSTGRES names one
- * that is there already, for who starts many runs.
+ * that is there already, for who starts many runs, and HOOKWELL_TEST_POSTGRES_HOME a folder in which an older
+ * embedded-postgres is installed (scripts/test-oldest-postgres.mjs).
  */
 export default async function setup(project: Pick<TestProject, "provide">): Promise<() => Promise<void>> {
   const given = process.env.HOOKWELL_TEST_POSTGRES;
@@ -28,8 +30,10 @@ export default async function setup(project: Pick<TestProject, "provide">): Prom
   const data = await mkdtemp(join(memoryHome(2 ** 32), "hookwell-pg-data-"));
   // As root, the server runs as another user, who must be able to reach what is inside these private directories.
   for (const each of [directory, data]) await chmod(each, 0o711);
-  await makeProgramsReachable(directory);
-  const EmbeddedPostgres = await importWithoutExit();
+  const home = process.env.HOOKWELL_TEST_POSTGRES_HOME;
+  const from = home === undefined ? import.meta.url : pathToFileURL(join(home, "package.json")).href;
+  await makeProgramsReachable(directory, from);
+  const EmbeddedPostgres = await importWithoutExit({ from });
   const port = await freePort();
   const server = new EmbeddedPostgres({
     databaseDir: join(data, "data"),
@@ -39,8 +43,13 @@ export default async function setup(project: Pick<TestProject, "provide">): Prom
     persistent: false,
     createPostgresUser: process.getuid?.() === 0,
     // UTF-8 whatever the machine's locale is, for Hookwell needs it; and a password that costs little to prove,
-    // for tests make thousands of connections.
-    initdbFlags: ["--no-sync", "--encoding=UTF8", "--locale=C", "--set=scram_iterations=1"],
+    // for tests make thousands of connections. Old servers do not know how.
+    initdbFlags: [
+      "--no-sync",
+      "--encoding=UTF8",
+      "--locale=C",
+      ...(home === undefined ? ["--set=scram_iterations=1"] : []),
+    ],
     // Tests kill client processes, never the server, so nothing here needs to survive a crash of it: what it has
     // written is in the system's cache, and waiting for the disk would be most of what the tests do.
     postgresFlags: [

