@@ -17,23 +17,39 @@ const help = `npm run simulate -- [options]
   --workers N  threads (all cores)
 
 Exit code 0: every promise was kept. 1: one was broken; its seed and what led to it are printed. 2: something was
-never exercised.`;
+never exercised, as in a run of few seeds, or an option is wrong.`;
 
-const { values } = parseArgs({
-  options: {
-    seeds: { type: "string", default: "2000" },
-    from: { type: "string", default: "0" },
-    seed: { type: "string" },
-    plant: { type: "string" },
-    workers: { type: "string", default: String(availableParallelism()) },
-    help: { type: "boolean", default: false },
-  },
-});
+/** Ends the run: what was asked for cannot be understood. */
+function refuse(message: string): never {
+  console.error(`${message}\nnpm run simulate -- --help says what there is.`);
+  process.exit(2);
+}
+
+function read() {
+  try {
+    return parseArgs({
+      options: {
+        seeds: { type: "string", default: "2000" },
+        from: { type: "string", default: "0" },
+        seed: { type: "string" },
+        plant: { type: "string" },
+        workers: { type: "string", default: String(availableParallelism()) },
+        help: { type: "boolean", default: false },
+      },
+    }).values;
+  } catch (error) {
+    return refuse((error as Error).message);
+  }
+}
+
+const values = read();
+if (values.plant !== undefined && !plants.some(({ name }) => name === values.plant))
+  refuse(`--plant knows no fault ${JSON.stringify(values.plant)}.`);
 
 function whole(name: "seeds" | "from" | "seed" | "workers", smallest: number): number {
   const number = Number(values[name]);
   if (Number.isSafeInteger(number) && number >= smallest) return number;
-  throw new Error(`--${name} must be a whole number, ${smallest} or more.`);
+  return refuse(`--${name} must be a whole number, ${smallest} or more.`);
 }
 
 /** One seed, traced; the trace is the answer to a failure. */
