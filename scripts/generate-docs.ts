@@ -12,7 +12,7 @@ import {
   metricTable,
 } from "../packages/hookwell/src/publish/metric-table.ts";
 import { deliveryCodes, httpCodes, otherCodes } from "../packages/hookwell/src/send/delivery-codes.ts";
-import { problemCodes } from "../packages/server/src/http/problem-codes.ts";
+import { libraryCodes, problemCodes } from "../packages/server/src/http/problem-codes.ts";
 
 const root = dirname(dirname(fileURLToPath(import.meta.url)));
 const note = "<!-- Made by `npm run docs` from the code. Change the code, not this page. -->";
@@ -35,16 +35,16 @@ function configurationPage(): string {
     `${setting.meaning}${setting.secret ? " Never printed." : ""}`,
     setting.default,
     setting.unit,
-    setting.readBy.map((reader) => `\`${reader}\``).join(", "),
+    setting.readBy.map((reader) => (reader === "others" ? reader : `\`${reader}\``)).join(", "),
   ]);
   return `${note}
 
 # Configuration
 
 Every environment variable that \`npx hookwell serve\`, \`worker\`, \`migrate\`, the reference application (\`npm start\`) and
-the other [commands](cli.md) that work on the database read. An empty variable counts as absent. A value that cannot be
-used ends the program with exit code 2 and a message that names the variable. The library itself reads none of these but
-\`HOOKWELL_ENCRYPTION_KEYS\`, and that only when a store is made without keys.
+the other [commands](cli.md) that work on the database ("others" below) read. An empty variable counts as absent. A
+value that cannot be used ends the program with exit code 2 and a message that names the variable. The library itself
+reads none of these but \`HOOKWELL_ENCRYPTION_KEYS\`, and that only when a store is made without keys.
 
 ${table(["Variable", "Meaning", "Default", "Form", "Read by"], rows)}
 
@@ -143,6 +143,14 @@ function errorsPage(): string {
     String(status),
     meaning,
   ]);
+  const statuses = [...new Set(Object.values(libraryCodes))];
+  const libraryStatusRows = statuses.map((status) => [
+    String(status),
+    Object.entries(libraryCodes)
+      .filter(([, its]) => its === status)
+      .map(([code]) => `\`${code}\``)
+      .join(" "),
+  ]);
   return `${note}
 
 # Errors
@@ -159,15 +167,18 @@ ${table(["Code", "Class", "Meaning"], libraryRows)}
 
 Answers of status 400 and above are \`application/problem+json\` (RFC 9457): \`type\` (\`urn:hookwell:error:<code>\`),
 \`title\`, \`status\`, \`detail\`, \`code\`, \`request_id\` (also in the header \`x-request-id\`), and \`errors\` with a JSON
-pointer and a message for each field. Errors of the library keep their code: validation 400, \`not_found\` 404,
-conflicts (\`revision_conflict\`, \`event_mismatch\`, \`duplicate_id\`, \`invalid_state\`, \`too_many_secrets\`) 409, \`payload_too_large\` 413,
-\`storage\`, \`schema_version\` and \`encryption_key\` 503. The API adds:
+pointer and a message for each field. Errors of the library keep their code:
+
+${table(["Status", "Codes of the library"], libraryStatusRows)}
+
+The API adds:
 
 ${table(["Code", "Status", "Meaning"], apiRows)}
 
 ## Of delivery attempts
 
-\`error_code\` of a delivery and of each attempt. All of them are retried on the schedule, but for 410.
+\`error_code\` of a delivery and of each attempt. All of them are retried on the schedule, but for 410, and for
+\`worker_lost\` and \`unreadable\`, which end a delivery.
 
 ${table(["Code", "Meaning", "What to do"], attemptRows)}
 `;

@@ -35,7 +35,7 @@ export const deliveries: Command = {
     ],
     options,
     notes: [
-      "A pending delivery that is not sent says why behind its status: paused, disabled, circuit_open, rate_limited, ordering, retry_after. docs/reference/errors.md has what to do for each error code.",
+      "A pending delivery that is not sent says why behind its status: paused, disabled, held (by `hookwell hold`), circuit_open, rate_limited, ordering, retry_after. docs/reference/errors.md has what to do for each error code.",
       "  hookwell deliveries --status failed --since 1d\n  hookwell deliveries --status failed --json | jq -r '.items[].id' | xargs hookwell retry",
     ],
   }),

@@ -58,7 +58,7 @@ export const events: Command = {
     ],
     options,
     notes: [
-      "Outcomes: unmatched (no subscription takes it), pending (not dispatched yet, or on its way), held (waits for a paused or disabled subscription), delivered (to all that are left), failed and cancelled (at least one was), parked (could not be dispatched: see `hookwell events release`). `hookwell events explain <id>` says why a subscription did not get one.",
+      "Outcomes: unmatched (no subscription takes it), pending (not dispatched yet, or on its way), held (waits for a paused or disabled subscription, or for the end of a `hookwell hold`), delivered (to all that are left), failed and cancelled (at least one was), parked (could not be dispatched: see `hookwell events release`). `hookwell events explain <id>` says why a subscription did not get one.",
       "  hookwell events --outcome parked\n  hookwell events --type booking.created --since 2026-01-31T00:00:00Z --all --json",
     ],
   }),

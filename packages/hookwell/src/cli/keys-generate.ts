@@ -11,11 +11,11 @@ Options
   --help
 
 It prints one entry of HOOKWELL_ENCRYPTION_KEYS, the keys that seal signing secrets and custom headers in the
-database. To change keys, put the new entry before the old ones, joined by a comma, and keep the old ones until
-\`hookwell rotate-key\` has sealed everything with the new one; its --help has the steps. A key id is never used twice.
+database. To change keys, put the new entry behind the old one, joined by a comma, and start every process with that
+list before one of them has it in front. \`hookwell rotate-key --help\` has the steps. A key id is never used twice.
 
   HOOKWELL_ENCRYPTION_KEYS=$(hookwell keys generate)
-  HOOKWELL_ENCRYPTION_KEYS=$(hookwell keys generate),$HOOKWELL_ENCRYPTION_KEYS
+  HOOKWELL_ENCRYPTION_KEYS=$HOOKWELL_ENCRYPTION_KEYS,$(hookwell keys generate)
 
 Keep it outside the database, with a backup: what it sealed cannot be read without it. It is no key of the REST API:
 those are made with \`hookwell keys create\`.

@@ -113,7 +113,7 @@ export const otherCodes: readonly DeliveryCode[] = [
   {
     code: "worker_lost",
     meaning:
-      "Every allowed attempt was begun by a worker that never reported how it ended; the delivery failed unsent.",
+      "Every allowed attempt was begun by a worker that never reported how it ended; the delivery failed, and whether the receiver got it is not known.",
     advice: "Look for crashes or kills of the worker, then retry the delivery.",
   },
   {
