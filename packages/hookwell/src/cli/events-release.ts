@@ -24,7 +24,7 @@ export const eventsRelease: Command = {
     usage: [["events release <id>…"]],
     options,
     notes: [
-      "An event is parked after five tries to dispatch it; `hookwell events <id>` has the error. Mend that first. `hookwell release` is another thing: it ends a hold.",
+      "An event is parked after six tries to dispatch it, in half a minute; `hookwell events <id>` has the error. Mend that first. `hookwell release` is another thing: it ends a hold.",
     ],
   }),
   async run(args, terminal) {

@@ -13,7 +13,7 @@ export interface ObservedEvents {
   readonly captured: { readonly eventId: string; readonly type: string; readonly duplicate: boolean };
   /** The dispatcher matched a committed event and froze its bodies; `deliveries` it made, 0 when nothing matched. */
   readonly dispatched: { readonly eventId: string; readonly type: string; readonly deliveries: number };
-  /** An event could not be dispatched, the `tries`th time. It is tried again soon, five times in all; then `parked`. */
+  /** An event could not be dispatched, the `tries`th time. It is tried again after 1, 2, 4, 8 and 16 s; then `parked`. */
   readonly dispatchFailed: { readonly eventId: string; readonly error: string; readonly tries: number };
   /** `enrich` of a type was late, threw or answered nonsense: this many events go out as they were captured. */
   readonly enrichFailed: { readonly type: string; readonly events: number; readonly error: string };
