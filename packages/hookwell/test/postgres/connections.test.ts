@@ -138,6 +138,34 @@ test("what a claim took when its connection went away is given back by the next 
   expect(await store.get(again!.id)).toMatchObject({ status: "pending", attempts: 1 });
 });
 
+test.each(["repeatable read", "serializable"])(
+  "where the server's default isolation is %s, outcomes of one lane are recorded side by side",
+  async (isolation) => {
+    const strict = await TestDatabase.make();
+    await strict
+      .pool({ max: 1 })
+      .query(
+        `ALTER DATABASE ${new URL(strict.url).pathname.slice(1)} SET default_transaction_isolation = '${isolation}'`,
+      );
+    const store = await strict.store({ pool: strict.pool({ max: 16 }) });
+    await store.createSubscription(own, subscriptionInput("sub_strict"));
+    const ids = Array.from({ length: 32 }, (_, i) => `evt_${i}`);
+    await store.capture(
+      own,
+      ids.map((id) => emitted(id)),
+    );
+    await dispatchAll(store);
+    const { deliveries } = await store.claim({ now: null, limit: 50, leaseMs: 60_000 });
+    const results = await Promise.all(
+      deliveries.map(({ id, leaseToken = "" }) =>
+        store.record([{ id, leaseToken, kind: "retry", exchange, delayMs: 1_000 }], null),
+      ),
+    );
+    expect(results.flatMap(({ recorded }) => recorded)).toHaveLength(ids.length);
+    await strict.drop();
+  },
+);
+
 test("a process that dispatches and delivers asks less than five questions a second while nothing happens", async () => {
   const pool = database.pool();
   const count = new StatementCount();

@@ -5,7 +5,7 @@ import { ConfigurationError, isHookwellError } from "../../model/errors.ts";
 import { systemRandom } from "../../model/ids.ts";
 import type { Now, Scope } from "../contract.ts";
 import { isConflict, isMissingSchema, missingSchema, storageFailure } from "./failures.ts";
-import type { PgClient, PgPool } from "./options.ts";
+import type { PgClient, PgPool, PgResult } from "./options.ts";
 import { ShortWay } from "./short-way.ts";
 import { Slots } from "./slots.ts";
 
@@ -43,16 +43,24 @@ export class Database {
 
   /** One statement, committed when it is done. */
   async run(statement: Statement): Promise<readonly Row[]> {
-    return await this.#again(
-      async () => (await this.#pool.query(statement.text, [...statement.params])).rows,
-    );
+    return await this.#alone(statement, () => this.#pool.query(statement.text, [...statement.params]));
   }
 
   /** As {@link run}, for the few texts of the hot paths: prepared under a name where that was asked for. */
   async hot({ text, params }: Statement): Promise<readonly Row[]> {
     if (!this.#prepares) return await this.run({ text, params });
     const prepared = { name: statementName(text), text, values: [...params] };
-    return await this.#again(async () => (await this.#pool.query(prepared)).rows);
+    return await this.#alone({ text, params }, () => this.#pool.query(prepared));
+  }
+
+  /**
+   * By itself it runs at the server's default isolation. Where that is a stricter one, what others commit rolls it back
+   * time and again, so the second try is a transaction of ours.
+   */
+  async #alone(statement: Statement, first: () => Promise<PgResult>): Promise<readonly Row[]> {
+    return await this.#again(async (tries) =>
+      tries === 1 ? (await first()).rows : await this.#within((run) => run(statement)),
+    );
   }
 
   /**
@@ -60,23 +68,25 @@ export class Database {
    * before it began. `work` may run more than once, so it must have no effect outside the database.
    */
   async transaction<T>(work: (run: Run) => Promise<T>): Promise<T> {
-    return await this.#again(async () => {
-      const client = await this.#pool.connect();
-      client.on?.("error", heard);
-      let broken: Error | undefined;
-      try {
-        await client.query("BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE");
-        const result = await work(async ({ text, params }) => (await client.query(text, [...params])).rows);
-        await client.query("COMMIT");
-        return result;
-      } catch (error) {
-        broken = await rollback(client);
-        throw error;
-      } finally {
-        client.off?.("error", heard);
-        client.release(broken);
-      }
-    });
+    return await this.#again(() => this.#within(work));
+  }
+
+  async #within<T>(work: (run: Run) => Promise<T>): Promise<T> {
+    const client = await this.#pool.connect();
+    client.on?.("error", heard);
+    let broken: Error | undefined;
+    try {
+      await client.query("BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE");
+      const result = await work(async ({ text, params }) => (await client.query(text, [...params])).rows);
+      await client.query("COMMIT");
+      return result;
+    } catch (error) {
+      broken = await rollback(client);
+      throw error;
+    } finally {
+      client.off?.("error", heard);
+      client.release(broken);
+    }
   }
 
   /** Runs a program in the scope's transaction, or in one of its own. */
@@ -103,10 +113,10 @@ export class Database {
     }
   }
 
-  async #again<T>(work: () => Promise<T>): Promise<T> {
+  async #again<T>(work: (tries: number) => Promise<T>): Promise<T> {
     for (let tries = 1; ; tries++) {
       try {
-        return await work();
+        return await work(tries);
       } catch (error) {
         if (isConflict(error) && tries < conflictTries) continue;
         throw isHookwellError(error) ? error : storageFailure(this.schema, error);
