@@ -44,13 +44,15 @@ function pageText({ machine, results, ratios }: PageParts, remarks: string): str
     ];
   });
   const curves = (results.scaling ?? []).map(({ name, unit, points }) => {
-    const rows = points.map(({ at, perSecond, workerCpuUs, databaseCpuUs }) => [
+    // Processes side by side were not looked at one by one.
+    const hasCpu = points.some(({ workerCpuUs }) => workerCpuUs !== undefined);
+    const rows = points.map(({ at, perSecond, workerCpuUs = Number.NaN, databaseCpuUs = Number.NaN }) => [
       at.toLocaleString("en"),
       shown(perSecond),
-      shown(workerCpuUs ?? Number.NaN),
-      shown(databaseCpuUs ?? Number.NaN),
+      ...(hasCpu ? [shown(workerCpuUs), shown(databaseCpuUs)] : []),
     ]);
-    return `${name[0]!.toUpperCase()}${name.slice(1)}:\n\n${table([unit, "deliveries/s", "worker CPU, µs", "database CPU, µs"], rows)}`;
+    const heads = [unit, "deliveries/s", ...(hasCpu ? ["worker CPU, µs", "database CPU, µs"] : [])];
+    return `${name[0]!.toUpperCase()}${name.slice(1)}:\n\n${table(heads, rows)}`;
   });
   const claims = (results.backlog?.claims ?? []).map(({ beside, ms }) => {
     const { min, median, max } = spread(ms);
@@ -63,21 +65,23 @@ function pageText({ machine, results, ratios }: PageParts, remarks: string): str
 
 Measured by \`npm run bench\` in one run on ${machine}.
 
-fsync and synchronous_commit are on for everybody, and Redis appends with fsync always. All rounds ran in turns, so ratios are between neighbours in time. Absolute numbers say
-something about this machine; the ratios are what to read.
+fsync and synchronous_commit are on for everybody, and Redis appends with fsync always. All rounds ran in turns, so
+ratios are between neighbours in time. Absolute numbers say something about this machine; the ratios are what to read.
 
 ${missing ? `${missing}\n\n` : ""}![Deliveries a second, latency and backlog](images/benchmarks.svg)
 
 ## Ratios and targets
 
+What has no smallest and largest value was measured once.
+
 ${table(["", "unit", "min", "median", "max", "target", "reached"], rowsOf(ratios))}
 
 ## Deliveries a second and CPU
 
-Twenty subscriptions, bodies of about 800 bytes, one worker process, a receiver in its own process. Everybody does the
-same: durable work is waiting, each piece is one signed POST, and its outcome is recorded. A round counts only if what
-was emitted, received and recorded agrees. Hookwell's rounds include matching and fan-out, which the peers' jobs have
-behind them. Medians, per delivery.
+Twenty subscriptions, bodies of about 800 bytes, one worker process, a receiver in its own process. All but the bare loop,
+which only signs and posts, do the same: durable work is waiting, each piece is one signed POST, and its outcome is
+recorded. A round counts only if what was emitted, received and recorded agrees. Hookwell's rounds include matching and
+fan-out, which the peers' jobs have behind them. Medians, per delivery.
 
 ${table(["", "deliveries/s", "worker CPU, µs", "PostgreSQL CPU, µs", "worker memory, MB"], throughput)}
 
@@ -91,6 +95,6 @@ ${table(["beside", "min", "median", "max"], claims)}
 
 ${curves.join("\n\n")}
 
-${remarks.trim()}
+${remarks.trim().replaceAll("](../docs/", "](")}
 `;
 }

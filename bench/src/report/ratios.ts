@@ -11,6 +11,9 @@ export interface Ratio {
   readonly target?: { readonly atLeast: number } | { readonly below: number };
 }
 
+/** What was measured once has no spread. */
+const once = (value: number): Spread => ({ min: Number.NaN, median: value, max: Number.NaN });
+
 const isOurs = (name: string): boolean => name.startsWith("Hookwell");
 const bare = "bare undici loop";
 
@@ -81,7 +84,7 @@ function latencies({ latency: list = [] }: Results): Ratio[] {
       section: "latency",
       what: `emit to received, ${which}: ${place}`,
       unit: "ms",
-      values: { min: value, median: value, max: value },
+      values: once(value),
       ...(below !== undefined && { target: { below } }),
     });
     const targets = isOurs(contestant) && load === "idle" ? (processes === "one" ? [10, 50] : [100]) : [];
@@ -105,7 +108,7 @@ function backlog({ backlog: measured }: Results): Ratio[] {
     section: "backlog",
     what,
     unit,
-    values: { min: value, median: value, max: value },
+    values: once(value),
     target: { below },
   });
   for (const { rows, latency, rssMb, queriesPerSecond } of measured.backlog) {

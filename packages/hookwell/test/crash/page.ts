@@ -67,12 +67,12 @@ counts by whether its row is there.
 
 Whatever is lost, invented or changed makes the run fail, and this page is not written. The same points are in the test
 suite, where \`npm run test:long\` kills twenty processes at each. [The simulator](guides/simulator.md) does the same to
-thousands of worlds on virtual time, at any await and any statement, with networks that lose and delay.
+thousands of worlds on virtual time, at any call of the store and any statement, with networks that lose and delay.
 
 ## Processes killed
 
 ${killedTable(results)}
-In rounds of "capture, before" nothing is ever committed. Those of "prune" and "replay" publish more than one event each.
+In rounds of "capture, before" nothing is ever committed. Those of "prune" and "replay" may publish more than one event.
 What a replay asks for is no duplicate.
 
 ## Trouble under load
