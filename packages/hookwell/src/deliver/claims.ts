@@ -16,7 +16,10 @@ export interface DispatchRound {
 export interface Claims {
   /** Rows that it could send now. 0 = it is behind, and what is dispatched only makes its queue longer. */
   readonly free: number;
-  /** Once no claim is under way. Nobody else claims for it until `end` is called. Undefined = it has no room. */
+  /**
+   * Once no claim is under way. Nobody else claims for it until `end` is called; after a second claims go on, and what
+   * the dispatch claims is given back. Undefined = it has no room.
+   */
   begin(): Promise<DispatchClaim | undefined>;
 }
 

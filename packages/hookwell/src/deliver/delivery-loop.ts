@@ -64,6 +64,8 @@ export interface ClaimRound {
 }
 
 const largestClaim = 256;
+/** How long claims wait at most for a dispatch that claims: it may wait itself, for a lane that a transaction locks. */
+const longestDispatchMs = 1_000;
 /**
  * How long freed capacity is gathered before the next claim, so that a claim is worth its statement: four times what
  * the last claim took, so that a store under load is asked for more at a time instead of more often.
@@ -92,6 +94,8 @@ export class DeliveryLoop implements Claims {
   #cursor: string | undefined;
   #closing = false;
   #claiming = false;
+  /** The dispatch that claims, while claims wait for it. */
+  #dispatching: { readonly since: number } | undefined;
   /** A claim was asked for while a dispatch claimed. */
   #refused = false;
   /** The last claim ended at its limit, or rows were queued since. */
@@ -150,6 +154,10 @@ export class DeliveryLoop implements Claims {
   async claimOnce(max = largestClaim): Promise<ClaimRound> {
     const { store, clock, virtualTime, leaseMs, maxInFlight, monotonic } = this.#config;
     const limit = Math.min(this.#slots(maxInFlight), largestClaim, max);
+    if (limit > 0 && this.#dispatching && monotonic() - this.#dispatching.since >= longestDispatchMs) {
+      this.#dispatching = undefined;
+      this.#claiming = false;
+    }
     if (this.#claiming) this.#refused = true;
     if (limit < 1 || this.#closing || this.#claiming) return { claimed: 0, again: false };
     const rooms = this.#rooms.rooms();
@@ -205,12 +213,14 @@ export class DeliveryLoop implements Claims {
     const limit = Math.min(this.#slots(maxInFlight), largestClaim, max);
     if (limit < 1 || this.#closing) return undefined;
     const rooms = this.#rooms.rooms();
-    const leaseEnds = monotonic() + leaseMs;
+    const own = { since: monotonic() };
+    this.#dispatching = own;
     this.#claiming = true;
     return {
       room: { limit, leaseMs, room: this.#rooms.unknown, rooms },
       took: (claimed) => {
-        this.#took(claimed, leaseEnds);
+        // What it was promised may be somebody else's by now: then its rows are given back unsent.
+        this.#took(claimed, this.#dispatching === own ? own.since + leaseMs : own.since);
         this.#rooms.claimed(
           claimed.deliveries.map((delivery) => delivery.subscriptionId),
           rooms,
@@ -218,6 +228,8 @@ export class DeliveryLoop implements Claims {
         );
       },
       end: () => {
+        if (this.#dispatching !== own) return;
+        this.#dispatching = undefined;
         this.#claimed();
         if (!this.#refused) return;
         this.#refused = false;

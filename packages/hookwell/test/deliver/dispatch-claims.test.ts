@@ -144,6 +144,45 @@ test("a dispatch waits for the claim under way, and the other way round", async 
   await loop.claimOnce();
 });
 
+test("claims wait a second at most for a dispatch that waits; what it claims after all is given back", async () => {
+  await world.subscribe("sub_a", { eventTypes: ["a.made"] });
+  await world.subscribe("sub_b", { eventTypes: ["b.made"] });
+  let free = (): void => {};
+  const freed = new Promise<void>((resolve) => {
+    free = resolve;
+  });
+  const store = failing(world.store, {
+    async dispatch(items, now, room) {
+      if (items.some(({ id }) => id === "evt_a")) await freed;
+      return await world.store.dispatch(items, now, room);
+    },
+  });
+  let answer = 500;
+  const sender = new FakeSender(world.time, () => answer);
+  const loops = world.start(sender, { store, dispatcher: world.dispatcher({ store }) });
+  await world.capture({ id: "evt_b", type: "b.made" });
+  await world.advance(2_000);
+  expect(sender.to("sub_b")).toHaveLength(1);
+  answer = 200;
+  await world.capture({ id: "evt_a", type: "a.made" });
+  loops.emitted();
+  await world.advance(15_000);
+  expect(sender.to("sub_b")).toHaveLength(2);
+  free();
+  await world.advance(2_000);
+  expect([...sender.counts()].sort()).toEqual([
+    ["evt_a sub_a", 1],
+    ["evt_b sub_b", 2],
+  ]);
+  expect(world.observed.of("released")).toHaveLength(1);
+  expect((await world.deliveries()).map(({ status }) => status)).toEqual(["delivered", "delivered"]);
+  // It claims again as before.
+  await world.capture({ id: "evt_c", type: "a.made" });
+  loops.emitted();
+  await world.advance(50);
+  expect(sender.to("sub_a")).toHaveLength(2);
+});
+
 test("when the dispatch fails nothing is sent, and what was left behind is found", async () => {
   await world.subscribe("sub_a");
   await world.capture({ id: "evt_1" }, { id: "evt_2" });
