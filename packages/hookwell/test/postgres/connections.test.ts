@@ -1,6 +1,7 @@
 import pg from "pg";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { StorageError } from "../../src/model/errors.ts";
+import { coveringFilters } from "../../src/model/matching.ts";
 import type { PgPool } from "../../src/store/postgres/index.ts";
 import { idleStatementsPerSecond, StatementCount } from "../deliver/idle.ts";
 import { dispatchAll, emitted, eventInput, own, subscriptionInput, TestDatabase } from "./database.ts";
@@ -136,6 +137,37 @@ test("what a claim took when its connection went away is given back by the next 
   for (let tries = 0; tries < 2; tries++) await expect(claim()).rejects.toThrow(StorageError);
   expect(await ours()).toEqual([]);
   expect(await store.get(again!.id)).toMatchObject({ status: "pending", attempts: 1 });
+});
+
+test("events are dispatched although what their dispatch claimed could not be read; the next claim gives that", async () => {
+  const pool = database.pool();
+  const warned: string[] = [];
+  let isAway = true;
+  const store = await database.store({
+    pool: {
+      async query(statement, values) {
+        if (isAway && String(statement).includes("encode(b.bytes")) throw new Error("the server went away");
+        return await pool.query(statement as string, values);
+      },
+      connect: () => pool.connect(),
+    },
+    logger: { info: () => {}, warn: (message) => warned.push(message), error: () => {} },
+  });
+  const key = { projectId: "unread", id: "evt_unread" };
+  await store.createSubscription(own, subscriptionInput("sub_unread", { projectId: "unread" }));
+  await store.capture(own, [eventInput(key.id, { projectId: "unread" })]);
+  const [[match] = []] = await store.matchSubscriptions([
+    { ...key, filters: coveringFilters("user.created") },
+  ]);
+  const bodies = [{ variant: "v", bytes: Buffer.from("{}") }];
+  const deliveries = [{ id: "dlv_unread", variant: "v", ...match! }];
+  expect(
+    await store.dispatch([{ ...key, bodies, deliveries }], null, { limit: 10, leaseMs: 30_000 }),
+  ).toEqual({ dispatched: [key], deliveries: [], failed: [] });
+  expect(warned.join()).toContain("the server went away");
+  isAway = false;
+  const claimed = await store.claim({ now: null, limit: 50, leaseMs: 30_000 });
+  expect(claimed.deliveries.filter(({ id }) => id === "dlv_unread")).toMatchObject([{ attempts: 1 }]);
 });
 
 test.each(["repeatable read", "serializable"])(

@@ -166,7 +166,15 @@ export class PostgresOutbox extends PostgresManagement implements OutboxStore {
 
   async dispatch(items: readonly DispatchItem[], now: Now, room?: DispatchRoom): Promise<DispatchResult> {
     const { dispatched, claimed } = await dispatchEvents(this.db, items, this.now(now), room);
-    return { dispatched, ...(await this.#look(claimed, this.now(now))) };
+    try {
+      return { dispatched, ...(await this.#look(claimed, this.now(now))) };
+    } catch (error) {
+      // The events are dispatched all the same, and the next claim gives their rows back.
+      this.#logger?.warn(
+        `hookwell: what a dispatch claimed could not be read: ${error instanceof Error ? error.message : String(error)}`,
+      );
+      return { dispatched, deliveries: [], failed: [] };
+    }
   }
 
   async failDispatch(key: EventKey, error: string, retryInMs: number | null, now: Now): Promise<boolean> {
