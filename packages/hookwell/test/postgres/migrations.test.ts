@@ -123,7 +123,7 @@ test("the printed SQL makes a schema that works, under any name", async () => {
 test("three roles that have what was printed for them live the whole life, and none can do another's work", async () => {
   const suffix = new URL(database.url).pathname.slice(1);
   const roles = ["migrator", "capture", "worker"] as const;
-  const nameOf = (role: string): string => `${role} "of" ${suffix}`;
+  const nameOf = (role: string): string => `${role} "of" $$ ${suffix}`;
   const quoted = (role: string): string => `"${nameOf(role).replaceAll('"', '""')}"`;
   for (const role of roles) await pool.query(`CREATE ROLE ${quoted(role)} LOGIN PASSWORD 'x'`);
   const as = (role: string): { pool: pg.Pool; store: PostgresOutbox } => {

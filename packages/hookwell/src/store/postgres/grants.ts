@@ -64,8 +64,8 @@ REVOKE INSERT, UPDATE, DELETE ON ${schema}.migration FROM ${to};
 
 /** The name of the database is not known here, and GRANT takes no expression. */
 function migratorSql(to: string): string {
-  return `DO $$ BEGIN
+  return `DO $hookwell$ BEGIN
   EXECUTE format('GRANT CREATE ON DATABASE %I TO %s', current_database(), '${to.replaceAll("'", "''")}');
-END $$;
+END $hookwell$;
 `;
 }
