@@ -151,7 +151,9 @@ function assemble(
     occurredAt: given.occurredAt ?? rules.clock(),
     ...(subject !== undefined && { subject }),
   };
-  checkSize(id, Buffer.byteLength(text) + Buffer.byteLength(stringifyJson(defaultEnvelope(event, 0))) - 1);
+  // A character is three bytes of UTF-8 at most, and all else in the envelope is bounded: most events need no counting.
+  if (text.length * 3 > bodyLimit / 2)
+    checkSize(id, Buffer.byteLength(text) + Buffer.byteLength(stringifyJson(defaultEnvelope(event, 0))) - 1);
   const base = {
     ...event,
     projectId,

@@ -1,7 +1,7 @@
 import type pg from "pg";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { deliveryId } from "../../src/model/ids.ts";
-import { captureTexts } from "../../src/store/postgres/capture-sql.ts";
+import { captureTexts, factNames } from "../../src/store/postgres/capture-sql.ts";
 import type { PostgresOutbox } from "../../src/store/postgres/index.ts";
 import {
   begin,
@@ -36,7 +36,7 @@ async function stored(projectId: string): Promise<Record<string, string[]>> {
   };
 }
 
-test("the texts take parameters as text, once each and in order, and have no question mark: every client library runs them", () => {
+test("the texts take each parameter once, in order, and have no question mark: every client library runs them", () => {
   const { one, many, fanOut } = captureTexts('"hookwell"');
   for (const [text, count] of [
     [one, 13],
@@ -44,10 +44,16 @@ test("the texts take parameters as text, once each and in order, and have no que
     [fanOut, 1],
   ] as const) {
     expect(text).not.toContain("?");
-    expect(text.match(/\$\d+(::\w+)?/g)).toEqual(
-      Array.from({ length: count }, (_, index) => `$${index + 1}::text`),
-    );
+    expect(text.match(/\$\d+/g)).toEqual(Array.from({ length: count }, (_, index) => `$${index + 1}`));
   }
+});
+
+test("the function's arguments are those that a capture gives, in their order, and all of them text", async () => {
+  const { rows } = await admin.query(
+    "SELECT proargnames AS names, pg_get_function_identity_arguments(oid) AS types FROM pg_proc WHERE proname = 'capture_event'",
+  );
+  const names = [...factNames, "now"].map((name) => `given_${name}`);
+  expect(rows).toEqual([{ names, types: names.map((name) => `${name} text`).join(", ") }]);
 });
 
 test("delivery ids made in SQL are those of deliveryId()", async () => {

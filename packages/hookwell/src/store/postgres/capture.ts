@@ -24,6 +24,12 @@ export function* capture(
   now: string | null,
 ): Program<CaptureResult[]> {
   const texts = captureTexts(schema);
+  const [first, ...more] = inputs;
+  if (first && more.length === 0 && first.fanOut === undefined) {
+    const facts = factsOf(first);
+    const [row] = yield { text: texts.one, params: [...factNames.map((name) => facts[name]), now] };
+    if (row && integer(row, "written") === 1) return [{ id: first.id, duplicate: false }];
+  }
   const refused = refusedByTheCallItself(inputs);
   const repeats = repeatsWithin(inputs);
   const written: CaptureInput[] = [];
@@ -35,7 +41,7 @@ export function* capture(
   for (let tries = 0; open.length > 0; tries++) {
     if (tries === mostTries)
       throw new StorageError(`Event ${open[0]!.input.id} could not be written; try again.`);
-    const rows = yield statement(texts, open, now, { first: tries === 0, dry: refused !== undefined });
+    const rows = yield statement(texts, open, now, refused !== undefined);
     for (const row of rows) outcomes.set(integer(row, "ord"), text(row, "outcome") as Outcome);
     const bad = open.find(({ ord }) => ["mismatch", "conflict"].includes(outcomes.get(ord) ?? ""));
     if (bad) {
@@ -62,13 +68,8 @@ function statement(
   texts: CaptureTexts,
   open: readonly Numbered[],
   now: string | null,
-  { first, dry }: { first: boolean; dry: boolean },
+  dry: boolean,
 ): Statement {
-  const [{ input }] = open as [Numbered];
-  if (first && !dry && open.length === 1 && input.fanOut === undefined) {
-    const facts = factsOf(input);
-    return { text: texts.one, params: [...factNames.map((name) => facts[name]), now] };
-  }
   const events = open.map(({ input, ord }) => ({ ord, ...factsOf(input), ...fanOutJson(input) }));
   return {
     text: open.some(({ input }) => input.fanOut) ? texts.fanOut : texts.many,
