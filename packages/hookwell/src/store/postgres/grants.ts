@@ -41,12 +41,9 @@ export function grantsSql(schema: string, role: string, purpose: GrantPurpose): 
   if (purpose === "migrator") return head + migratorSql(to);
   return `${head}-- Run it again after a migration: what is new needs it too.
 GRANT USAGE ON SCHEMA ${schema} TO ${to};
-${tablesSql(schema, to, purpose)}${functionsSql(schema, to, purpose)}`;
-}
-
-/** Everybody may run a function that is new, unless the owner of the database has changed that. */
-function functionsSql(schema: string, to: string, purpose: "app" | "capture" | "worker"): string {
-  return purpose === "worker" ? "" : `GRANT EXECUTE ON FUNCTION ${schema}.capture_event TO ${to};\n`;
+-- Everybody may run a new function, unless the owner of the database has changed that.
+GRANT EXECUTE ON FUNCTION ${schema}.capture_event TO ${to};
+${tablesSql(schema, to, purpose)}`;
 }
 
 function tablesSql(schema: string, to: string, purpose: "app" | "capture" | "worker"): string {
