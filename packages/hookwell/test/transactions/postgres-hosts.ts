@@ -67,6 +67,8 @@ export const onPg: HostKind = {
         const over = await pool.connect();
         await failed.query("BEGIN");
         await failed.query("SELECT 1 / 0").catch(() => {});
+        // The error comes before the word that the transaction has failed; a second answer comes after it.
+        await failed.query("SELECT 1").catch(() => {});
         await over.query("BEGIN");
         await over.query("COMMIT");
         for (const client of [idle, failed, over]) client.release(true);
