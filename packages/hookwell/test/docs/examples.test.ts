@@ -48,6 +48,15 @@ test("pages only link to files that exist", () => {
       expect(existsSync(join(root, dirname(page), target!)), `${page} links to ${target}`).toBe(true);
 });
 
+const inMemory = () =>
+  createHookwell({
+    store: new MemoryOutbox(),
+    tx: memoryTx(),
+    project: "live",
+    network: { allow: ["127.0.0.0/8"], http: true },
+    events,
+  });
+
 test("quickstart.ts runs as it is pasted: the user and its event are there, and the event is dispatched", async () => {
   const directory = mkdtempSync(join(tmpdir(), "hookwell-quickstart-"));
   try {
@@ -93,13 +102,7 @@ test("publishing.ts pays an invoice with its event, and what is paid already pub
 });
 
 test("receiver.ts takes a webhook once, however often it comes, and refuses another's signature", async () => {
-  const hooks = createHookwell({
-    store: new MemoryOutbox(),
-    tx: memoryTx(),
-    project: "live",
-    network: { allow: ["127.0.0.0/8"], http: true },
-    events,
-  });
+  const hooks = inMemory();
   const secret = `whsec_${Buffer.alloc(32, 3).toString("base64")}`;
   const handled: string[] = [];
   const answered: number[] = [];
@@ -135,13 +138,7 @@ test("receiver.ts takes a webhook once, however often it comes, and refuses anot
 
 test("subscribing.ts subscribes, and verifies what comes with the secret it got", async () => {
   const receiver = await startReceiver();
-  const hooks = createHookwell({
-    store: new MemoryOutbox(),
-    tx: memoryTx(),
-    project: "live",
-    network: { allow: ["127.0.0.0/8"], http: true },
-    events,
-  });
+  const hooks = inMemory();
   try {
     const secret = await subscribe(hooks);
     const { items } = await hooks.subscriptions.list({});

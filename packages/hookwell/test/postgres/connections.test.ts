@@ -1,5 +1,5 @@
 import pg from "pg";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { afterAll, beforeAll, expect, onTestFinished, test } from "vitest";
 import { StorageError } from "../../src/model/errors.ts";
 import { coveringFilters } from "../../src/model/matching.ts";
 import type { PgPool } from "../../src/store/postgres/index.ts";
@@ -174,6 +174,7 @@ test.each(["repeatable read", "serializable"])(
   "where the server's default isolation is %s, outcomes of one lane are recorded side by side",
   async (isolation) => {
     const strict = await TestDatabase.make();
+    onTestFinished(() => strict.drop());
     await strict
       .pool({ max: 1 })
       .query(
@@ -194,7 +195,6 @@ test.each(["repeatable read", "serializable"])(
       ),
     );
     expect(results.flatMap(({ recorded }) => recorded)).toHaveLength(ids.length);
-    await strict.drop();
   },
 );
 

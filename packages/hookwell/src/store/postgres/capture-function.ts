@@ -1,8 +1,9 @@
 /**
- * The step that adds the function for one event, which answers how many it wrote. Its plan is kept by the session, whoever's connection it is and
- * whatever pooler is before it: an INSERT sent as text is planned anew each time, which costs more than writing the
- * row. Arguments are text, so that no client library has to know their types. It runs with the rights of its caller.
- * A change of it is a new function under a new name, as builds of two versions may work on one database.
+ * The step that adds the function for one event, which answers how many it wrote. Its plan is kept by the session,
+ * whoever's connection it is and whatever pooler is before it: an INSERT sent as text is planned anew each time, which
+ * costs more than writing the row. Arguments are text, so that no client library has to know their types. It runs with
+ * the rights of its caller. A change of it is a new function under a new name, as builds of two versions may work on
+ * one database.
  */
 export const captureFunction = `CREATE FUNCTION @.capture_event(
   given_project_id text, given_id text, given_type text, given_tenant_id text, given_subject text,

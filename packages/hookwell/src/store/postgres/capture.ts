@@ -13,10 +13,9 @@ const mostTries = 4;
 type Outcome = "inserted" | "duplicate" | "mismatch" | "conflict" | "unknown";
 
 /**
- * Writes events, all or none. One new event costs one call of a function. Whatever that does not write is looked at by a
- * second statement, which sees what was committed meanwhile. No statement fails on a conflict, so the
- * transaction stays usable; a refusal that only shows when other events of the call are written takes those
- * back.
+ * Writes events, all or none. One new event costs one call of a function. Whatever that does not write is looked at
+ * by a second statement, which sees what was committed meanwhile. No statement fails on a conflict, so the
+ * transaction stays usable; a refusal that only shows when other events of the call are written takes those back.
  */
 export function* capture(
   schema: string,
