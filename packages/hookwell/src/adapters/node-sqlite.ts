@@ -6,11 +6,9 @@ export interface NodeSqliteDatabase {
   readonly isTransaction: boolean;
   exec(sql: string): void;
   prepare(sql: string): {
-    columns(): readonly unknown[];
     setReadBigInts(enabled: boolean): void;
     setReturnArrays(enabled: boolean): void;
     all(...params: (string | null)[]): unknown[];
-    run(...params: (string | null)[]): unknown;
   };
 }
 
@@ -31,9 +29,7 @@ export function nodeSqlite(): SyncTxAdapter<NodeSqliteDatabase> {
       // The application may have opened its database with other result shapes.
       statement.setReadBigInts(false);
       statement.setReturnArrays(false);
-      if (statement.columns().length > 0) return statement.all(...params) as Row[];
-      statement.run(...params);
-      return [];
+      return statement.all(...params) as Row[];
     },
     transaction: (database, fn) => immediately(database, () => database.isTransaction, fn),
   };

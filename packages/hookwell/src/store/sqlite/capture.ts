@@ -9,28 +9,34 @@ import { integer, optionalText, statement, text } from "./rows.ts";
 
 /** Fan-out in capture falls back to dispatch beyond this many matching subscriptions. */
 const mostMatches = 1_000;
-/** Name of the body that capture writes: such types have one body for everybody. */
-/** Variant of the body that capture freezes. */
+/** Variant of the body that capture freezes: such types have one body for everybody. */
 export const captureVariant = "";
+
+/** Columns of an event that say what it is, in the order of {@link eventValues}. */
+const eventColumns = `project_id, id, type, tenant_id, subject, revision, actor, audience, occurred_at, captured_at,
+  content_hash, route, data`;
+const eventPlaces = Array.from(eventColumns.split(","), (_, place) => place);
+
+const insertText = (source: string): string => `
+INSERT INTO hookwell_event (fanned_out, state, due_at, tries, ${eventColumns})
+${source}
+ON CONFLICT DO NOTHING
+RETURNING seq, project_id, id, content_hash`;
 
 // The first statement is a write: in a transaction that began DEFERRED it waits for the lock like any write,
 // where a read first could only fail later. It is also the only one of an ordinary capture.
-const insertEventsText = `
-INSERT INTO hookwell_event (project_id, id, type, tenant_id, subject, revision, actor, audience, occurred_at,
-  captured_at, content_hash, route, fanned_out, state, due_at, tries, data)
-SELECT value ->> 'project', value ->> 'id', value ->> 'type', value ->> 'tenant', value ->> 'subject',
-  value ->> 'revision', value ->> 'actor', value ->> 'audience', value ->> 'occurred', value ->> 'captured',
-  value ->> 'hash', value ->> 'route', 0, 'new', 0, 0, value ->> 'data'
+const insertEventText = insertText(`VALUES (0, 'new', 0, 0, ${eventPlaces.map(() => "?").join(", ")})`);
+
+const insertEventsText = insertText(`
+SELECT 0, 'new', 0, 0, ${eventPlaces.map((place) => `value ->> ${place}`).join(", ")}
 FROM json_each(?)
 WHERE true
-ORDER BY key
-ON CONFLICT DO NOTHING
-RETURNING seq, project_id, id, content_hash`;
+ORDER BY key`);
 
 const existingEventsText = `
 SELECT j.key AS place, e.content_hash, e.state, e.fanned_out
 FROM json_each(?) j
-LEFT JOIN hookwell_event e INDEXED BY hookwell_event_key ON e.id = j.value ->> 'id' AND e.project_id = j.value ->> 'project'
+LEFT JOIN hookwell_event e INDEXED BY hookwell_event_key ON e.id = j.value ->> 1 AND e.project_id = j.value ->> 0
 ORDER BY j.key`;
 
 const forgetText = "DELETE FROM hookwell_event WHERE seq IN (SELECT value FROM json_each(?))";
@@ -67,7 +73,11 @@ interface Existing {
  */
 export function* captureProgram(events: readonly CaptureInput[], now: number): Program<CaptureResult[]> {
   if (events.length === 0) return [];
-  const inserted = yield statement(insertEventsText, eventsJson(events, now));
+  const values = events.map((event) => eventValues(event, now));
+  const inserted =
+    values.length === 1
+      ? yield statement(insertEventText, ...values[0]!)
+      : yield statement(insertEventsText, JSON.stringify(values));
   // With the hash, because a later event of the call may have been written in the place of one that was refused.
   const fresh = new Set(
     inserted.map((row) => nameOf(text(row.project_id), text(row.id), text(row.content_hash))),
@@ -81,7 +91,7 @@ export function* captureProgram(events: readonly CaptureInput[], now: number): P
   }
   let existing: readonly (Existing | undefined)[] = [];
   if (first.includes(false)) {
-    const rows = yield statement(existingEventsText, eventsJson(events, now));
+    const rows = yield statement(existingEventsText, JSON.stringify(values));
     existing = rows.map(toExisting);
     const refusal = firstRefusal(events, first, existing);
     if (refusal) {
@@ -98,24 +108,22 @@ function nameOf(projectId: string, id: string, contentHash: string): string {
   return [projectId, id, contentHash].join("\u0000");
 }
 
-function eventsJson(events: readonly CaptureInput[], now: number): string {
-  return JSON.stringify(
-    events.map((event) => ({
-      project: event.projectId,
-      id: event.id,
-      type: event.type,
-      tenant: event.tenantId ?? "",
-      subject: event.subject ?? null,
-      revision: event.revision ?? null,
-      actor: event.actor ? JSON.stringify(event.actor) : null,
-      audience: event.audience ? JSON.stringify(event.audience) : null,
-      occurred: event.occurredAt.getTime(),
-      captured: now,
-      hash: event.contentHash,
-      route: event.route,
-      data: event.data,
-    })),
-  );
+function eventValues(event: CaptureInput, now: number): (string | number | null)[] {
+  return [
+    event.projectId,
+    event.id,
+    event.type,
+    event.tenantId ?? "",
+    event.subject ?? null,
+    event.revision ?? null,
+    event.actor ? JSON.stringify(event.actor) : null,
+    event.audience ? JSON.stringify(event.audience) : null,
+    event.occurredAt.getTime(),
+    now,
+    event.contentHash,
+    event.route,
+    event.data,
+  ];
 }
 
 function toExisting(row: Row): Existing {
