@@ -47,9 +47,10 @@ export function verify(
     throw new ValidationError([{ pointer: "/secrets", message: "must have at least one secret" }]);
   const keys = list.map(signingKey);
 
-  const id = single(headers, "webhook-id");
-  const seconds = single(headers, "webhook-timestamp");
-  const signatures = signaturesOf(headers);
+  const given = readHeaders(headers);
+  const id = single(given, "webhook-id");
+  const seconds = single(given, "webhook-timestamp");
+  const signatures = signaturesOf(given);
   const timestamp = checkTimestamp(seconds, options);
 
   const head = `${id}.${seconds}.`;
@@ -93,34 +94,49 @@ function bytesOf(body: unknown): Uint8Array {
   ]);
 }
 
-function valuesOf(headers: IncomingHeaders, name: string): string[] {
+type WebhookHeader = "webhook-id" | "webhook-timestamp" | "webhook-signature";
+type WebhookHeaders = Readonly<Record<WebhookHeader, readonly string[]>>;
+
+/** What was given of the three headers, empty values left out. */
+function readHeaders(headers: IncomingHeaders): WebhookHeaders {
+  const given = { "webhook-id": [], "webhook-timestamp": [], "webhook-signature": [] } as Record<
+    WebhookHeader,
+    string[]
+  >;
   const pairs =
     Symbol.iterator in headers
       ? (headers as Iterable<readonly [string, string | readonly string[]]>)
       : Object.entries(headers);
-  const values: string[] = [];
   for (const [key, value] of pairs) {
-    if (key.toLowerCase() !== name || value === undefined) continue;
-    for (const item of typeof value === "string" ? [value] : value) values.push(item.trim());
+    const name = key.toLowerCase();
+    if (value === undefined || !Object.hasOwn(given, name)) continue;
+    for (const item of typeof value === "string" ? [value] : value) {
+      const text = item.trim();
+      if (text !== "") given[name as WebhookHeader].push(text);
+    }
   }
-  const given = values.filter((value) => value !== "");
-  if (given.length === 0)
-    throw new VerificationError("missing_header", `The header ${name} is missing or empty.`);
   return given;
 }
 
-function single(headers: IncomingHeaders, name: string): string {
-  const values = new Set(valuesOf(headers, name));
-  if (values.size > 1)
+/** @throws VerificationError when there is none */
+function valuesOf(given: WebhookHeaders, name: WebhookHeader): readonly string[] {
+  const values = given[name];
+  if (values.length > 0) return values;
+  throw new VerificationError("missing_header", `The header ${name} is missing or empty.`);
+}
+
+function single(given: WebhookHeaders, name: WebhookHeader): string {
+  const [first, ...others] = valuesOf(given, name);
+  if (others.some((other) => other !== first))
     throw new VerificationError("malformed_header", `The header ${name} has more than one value.`);
-  return values.values().next().value as string;
+  return first!;
 }
 
 /** The decoded v1 signatures; other versions are skipped, as the specification asks. */
-function signaturesOf(headers: IncomingHeaders): Buffer[] {
+function signaturesOf(given: WebhookHeaders): Buffer[] {
   const found: Buffer[] = [];
   // Repeated headers reach us joined by commas, which no signature ends with.
-  const tokens = valuesOf(headers, "webhook-signature").flatMap((value) => value.split(/,?\s+/));
+  const tokens = valuesOf(given, "webhook-signature").flatMap((value) => value.split(/,?\s+/));
   for (const token of tokens) {
     const [, version, encoded] = /^(v\d+[a-z]*),([A-Za-z0-9+/=_-]+),?$/.exec(token) ?? [];
     if (version === undefined || encoded === undefined)
