@@ -3,6 +3,7 @@ import type { CaptureInput, CaptureResult, EventRecord } from "../../model/event
 import { deliveryId } from "../../model/ids.ts";
 import { type Matchable, matches } from "../../model/matching.ts";
 import type { Match } from "../contract.ts";
+import { copyEvent } from "./copies.ts";
 import {
   bodyKey,
   compareText,
@@ -133,5 +134,5 @@ export function takeNew(
     .sort((a, b) => a.dueAt - b.dueAt || a.seq - b.seq)
     .slice(0, limit)
     .sort((a, b) => a.seq - b.seq)
-    .map((row: EventRow) => structuredClone(row.record));
+    .map((row: EventRow) => copyEvent(row.record));
 }

@@ -1,4 +1,4 @@
-import { createHash } from "node:crypto";
+import { hash } from "node:crypto";
 import type { Delivery, DeliveryRecord } from "../../model/delivery.ts";
 import {
   DeliveryExistsError,
@@ -35,7 +35,7 @@ export function enqueue(state: MemoryState, delivery: Delivery, endpointId: stri
     headers: { ...delivery.headers },
     secrets: secrets.map((secret) => ({ secret })),
   });
-  const variant = createHash("sha256").update(payload).digest("hex");
+  const variant = hash("sha256", payload, "hex");
   const body = bodyKey(projectId, eventId, variant);
   if (!state.bodies.has(body)) state.putBody({ projectId, id: eventId }, variant, Uint8Array.from(payload));
   const dueAt = delivery.nextAttemptAt.getTime();

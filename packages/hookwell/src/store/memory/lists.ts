@@ -13,6 +13,7 @@ import type {
   Visibility,
 } from "../contract.ts";
 import { urlHost } from "../url-host.ts";
+import { copyEvent } from "./copies.ts";
 import { isDeliveryVisible } from "./deliveries.ts";
 import { compareText, type DeliveryRow, type EventRow, eventKey, type MemoryState } from "./state.ts";
 import { isVisible } from "./subscriptions.ts";
@@ -173,5 +174,5 @@ function withOutcome(
   row: EventRow,
   deliveries: readonly DeliveryRow[],
 ): EventWithOutcome {
-  return { ...structuredClone(row.record), outcome: outcomeOf(state, row, deliveries) };
+  return { ...copyEvent(row.record), outcome: outcomeOf(state, row, deliveries) };
 }

@@ -24,6 +24,7 @@ import { placeAt } from "../ordering.ts";
 import { storable } from "../storable.ts";
 import { capture, matchesOf, takeNew } from "./capture.ts";
 import { claim } from "./claim.ts";
+import { copyInput } from "./copies.ts";
 import { enqueue } from "./deliveries.ts";
 import { dispatch, failDispatch, releaseEvent } from "./dispatch.ts";
 import { countRemaining, lag, maintain } from "./maintain.ts";
@@ -155,7 +156,7 @@ export class MemoryOutbox extends MemoryManagement implements OutboxStore {
     scope: Exclude<Scope, { kind: "sync" }>,
     events: readonly CaptureInput[],
   ): Promise<CaptureResult[]> {
-    const inputs = structuredClone(events);
+    const inputs = events.map(copyInput);
     const now = this.now(null);
     const firstSeq = this.seq + 1;
     this.seq += inputs.length;

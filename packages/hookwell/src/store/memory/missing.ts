@@ -3,6 +3,7 @@ import type { MissingDelivery, MissingFill, MissingKey } from "../replay-contrac
 import { isWanted, takesEvents } from "../replay-work.ts";
 import { storable } from "../storable.ts";
 import { emitVariant } from "./capture.ts";
+import { copyEvent } from "./copies.ts";
 import { settleOrder } from "./ordering.ts";
 import {
   bodyKey,
@@ -36,7 +37,7 @@ export function takeMissing(
         replayId,
         projectId,
         eventId,
-        event: event && structuredClone(event),
+        event: event && copyEvent(event),
         match: wanted
           ? defined({
               subscriptionId,
