@@ -23,9 +23,10 @@ class Line {
 
   constructor(path: string) {
     this.database = new DatabaseSync(path);
-    // Nothing here is meant to outlive the machine. The rest is what a store sets on its connection.
+    // Nothing here is meant to outlive the machine, so the journal stays in memory; readers see what is committed
+    // while somebody writes, as with WAL. The rest is what a store sets on its connection.
     this.database.exec(
-      "PRAGMA synchronous = OFF; PRAGMA foreign_keys = OFF; PRAGMA cache_size = -16000; PRAGMA wal_autocheckpoint = 4000",
+      "PRAGMA synchronous = OFF; PRAGMA journal_mode = MEMORY; PRAGMA foreign_keys = OFF; PRAGMA cache_size = -16000",
     );
   }
 
@@ -41,6 +42,13 @@ class Line {
   rollback(): void {
     if (this.database.isTransaction) this.database.exec("ROLLBACK");
   }
+
+  /** Keeps the file's lock, which is asked for at each statement otherwise, or gives it up. */
+  keepLock(keeps: boolean): void {
+    this.prepare(`PRAGMA locking_mode = ${keeps ? "EXCLUSIVE" : "NORMAL"}`).all();
+    // It takes effect when the file is read the next time.
+    this.prepare("SELECT 1 FROM sqlite_schema").all();
+  }
 }
 
 /**
@@ -55,7 +63,7 @@ export class Disk {
   /** Changes the SQL of the product, for planted faults. */
   readonly rewrite: (sql: string) => string;
   readonly #shared: Line;
-  readonly #alone: Line[] = [];
+  readonly #alone = new Set<Line>();
   readonly #idle: Line[] = [];
   readonly #memory = new Line(":memory:");
   readonly #tables: readonly string[];
@@ -67,6 +75,7 @@ export class Disk {
     this.#shared = new Line(this.path);
     const { database } = this.#shared;
     database.exec(applicationTables + ruin);
+    this.#shared.keepLock(true);
     const tables = database
       .prepare(
         "SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT IN ('hookwell_meta', 'hookwell_migration')",
@@ -86,8 +95,8 @@ export class Disk {
 
   /** Ends whatever the last run left open, and empties the tables. */
   format(): void {
-    for (const line of [this.#shared, ...this.#alone]) line.rollback();
-    this.#idle.push(...this.#alone.splice(0));
+    this.#shared.rollback();
+    for (const line of this.#alone) this.letGo(line);
     const run = (sql: string): void => void this.#shared.prepare(sql).run();
     run("BEGIN IMMEDIATE");
     for (const table of this.#tables) run(`DELETE FROM ${table}`);
@@ -102,8 +111,17 @@ export class Disk {
   /** One for a transaction that stays open. */
   openAlone(process: SimProcess): SimHandle {
     const line = this.#idle.pop() ?? new Line(this.path);
-    this.#alone.push(line);
+    if (this.#alone.size === 0) this.#shared.keepLock(false);
+    this.#alone.add(line);
     return new SimHandle(this, process, line);
+  }
+
+  /** What is open on a connection is rolled back; one for a transaction that stays open can be had again. */
+  letGo(line: Line): void {
+    line.rollback();
+    if (!this.#alone.delete(line)) return;
+    this.#idle.push(line);
+    if (this.#alone.size === 0) this.#shared.keepLock(true);
   }
 
   close(): void {
@@ -151,7 +169,7 @@ export class SimHandle implements SqliteHandle {
   close(): void {
     if (this.#closed) return;
     this.#closed = true;
-    this.#line.rollback();
+    this.#disk.letGo(this.#line);
   }
 }
 
@@ -164,10 +182,6 @@ export class SimStatement implements SqliteStatement {
     this.#process = process;
     this.#sql = sql;
     this.#statement = statement;
-  }
-
-  columns(): readonly unknown[] {
-    return this.#statement.columns();
   }
 
   /** The shape of results is the default one already. */
