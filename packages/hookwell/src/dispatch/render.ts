@@ -1,4 +1,4 @@
-import { createHash } from "node:crypto";
+import { hash } from "node:crypto";
 import type { EnvelopeEvent, EventTypeDefinition, FieldRules } from "../model/definition.ts";
 import { stringifyJson } from "../model/json.ts";
 
@@ -60,6 +60,6 @@ export function renderBody(
   const picked = pick(data, selectedNames(definition?.fields, fields));
   const bytes = Buffer.from(stringifyJson(envelope(event, picked)), "utf8");
   // 96 bits: a collision inside one event is out of reach, and the key stays short.
-  const variant = createHash("sha256").update(bytes).digest("base64url").slice(0, 16);
+  const variant = hash("sha256", bytes, "base64url").slice(0, 16);
   return { variant, bytes };
 }

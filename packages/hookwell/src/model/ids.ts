@@ -1,4 +1,4 @@
-import { createHash, randomFillSync } from "node:crypto";
+import { hash, randomFillSync } from "node:crypto";
 import type { Clock } from "./clock.ts";
 
 /** Generates a unique id. Injectable, so that tests get deterministic ones. */
@@ -40,12 +40,12 @@ export function idFunc(prefix: IdPrefix, clock: Clock, random: RandomBytes): IdF
 export function repeatableIds(prefix: IdPrefix, at: Date, seed: string): IdFunc {
   let made = 0;
   const bytes: RandomBytes = () =>
-    new Uint8Array(createHash("sha256").update(`${made++}\u001f${seed}`, "utf8").digest().subarray(0, 16));
+    new Uint8Array(hash("sha256", `${made++}\u001f${seed}`, "buffer").subarray(0, 16));
   return idFunc(prefix, () => at, bytes);
 }
 
 /** The id of the delivery of one event to one subscription: the same wherever and whenever it is made. */
 export function deliveryId(eventId: string, subscriptionId: string): string {
-  const digest = createHash("sha256").update(`${eventId}\u001f${subscriptionId}`, "utf8").digest("hex");
+  const digest = hash("sha256", `${eventId}\u001f${subscriptionId}`, "hex");
   return `dlv_${digest.slice(0, 32)}`;
 }

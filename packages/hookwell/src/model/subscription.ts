@@ -1,4 +1,4 @@
-import { createHash } from "node:crypto";
+import { hash } from "node:crypto";
 import { canonicalJson } from "./json.ts";
 import type { DisabledReason, SubscriptionStatus } from "./states.ts";
 
@@ -54,7 +54,7 @@ export function subscriptionVersion(
   endpointId: string,
 ): string {
   const content = canonicalJson({ ...record, endpointId });
-  return createHash("sha256").update(content, "utf8").digest("base64url").slice(0, 22);
+  return hash("sha256", content, "base64url").slice(0, 22);
 }
 
 /** Most that a subscription may hold, also when it grew by merging. */

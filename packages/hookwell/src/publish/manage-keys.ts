@@ -1,4 +1,4 @@
-import { createHash } from "node:crypto";
+import { hash } from "node:crypto";
 import type { Clock } from "../model/clock.ts";
 import { NotFoundError, ValidationError } from "../model/errors.ts";
 import { checkName } from "../model/identifiers.ts";
@@ -72,7 +72,7 @@ export function manageKeys(parts: {
 
 /** 256 random bits need no slow hash; the store keeps only this. */
 function hashOf(key: string): string {
-  return createHash("sha256").update(key, "utf8").digest("hex");
+  return hash("sha256", key, "hex");
 }
 
 function refuse(field: string, message: string): never {

@@ -1,4 +1,4 @@
-import { createHash } from "node:crypto";
+import { hash } from "node:crypto";
 import { defaultEnvelope, renderBody } from "../dispatch/render.ts";
 import type { Clock } from "../model/clock.ts";
 import type { Catalogue, EnvelopeEvent, EventTypeDefinition, ValidationResult } from "../model/definition.ts";
@@ -160,7 +160,7 @@ function assemble(
     ...(given.audience && { audience: given.audience }),
     data: text,
     // The data as given: a schema may stamp its output with a time or an id of its own.
-    contentHash: sha256(canonicalJson({ ...hashed, type, data: input })),
+    contentHash: hash("sha256", canonicalJson({ ...hashed, type, data: input }), "hex"),
   };
   if (definition?.fanOut !== "emit") return { ...base, route: definition ? type : "*" };
   const { bytes } = renderBody(event, parseJson(text), definition, undefined);
@@ -172,8 +172,4 @@ function assemble(
 /** @throws PayloadTooLargeError */
 export function checkSize(id: string, bytes: number): void {
   if (bytes > bodyLimit) throw new PayloadTooLargeError(id, bytes, bodyLimit);
-}
-
-function sha256(text: string): string {
-  return createHash("sha256").update(text, "utf8").digest("hex");
 }

@@ -1,4 +1,4 @@
-import { createHash } from "node:crypto";
+import { hash } from "node:crypto";
 import type { CaptureInput, EventKey } from "../model/event.ts";
 
 /** The types that Hookwell itself emits. */
@@ -30,7 +30,7 @@ export function operationalInput(
   data: Readonly<Record<string, string | number>>,
   now: number,
 ): CaptureInput {
-  const digest = createHash("sha256").update(`${type}\u001f${about}\u001f${now}`, "utf8").digest("hex");
+  const digest = hash("sha256", `${type}\u001f${about}\u001f${now}`, "hex");
   return {
     projectId,
     id: `evt_${digest.slice(0, 32)}`,

@@ -1,4 +1,4 @@
-import { createHash } from "node:crypto";
+import { hash } from "node:crypto";
 import { type Program, type Row, runProgram, type Statement } from "../../adapters/seam.ts";
 import type { Clock } from "../../model/clock.ts";
 import { ConfigurationError, isHookwellError } from "../../model/errors.ts";
@@ -147,7 +147,7 @@ const names = new Map<string, string>();
 function statementName(text: string): string {
   let name = names.get(text);
   if (name === undefined) {
-    name = `hookwell_${createHash("sha256").update(text).digest("base64url").slice(0, 24)}`;
+    name = `hookwell_${hash("sha256", text, "base64url").slice(0, 24)}`;
     names.set(text, name);
   }
   return name;

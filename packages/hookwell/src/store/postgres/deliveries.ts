@@ -1,4 +1,4 @@
-import { createHash } from "node:crypto";
+import { hash } from "node:crypto";
 import { type Program, type Row, runProgram, type Statement } from "../../adapters/seam.ts";
 import type { AttemptRecord, Delivery, DeliveryDetail, DeliveryRecord } from "../../model/delivery.ts";
 import {
@@ -65,7 +65,7 @@ function enqueueStatement(
     event_id: delivery.eventId,
     subscription_id: delivery.subscriptionId,
     endpoint_id: endpointId,
-    variant: createHash("sha256").update(payload).digest("hex"),
+    variant: hash("sha256", payload, "hex"),
     type: delivery.type ?? "",
     status: delivery.status,
     attempts: delivery.attempts,

@@ -1,4 +1,4 @@
-import { createHash } from "node:crypto";
+import { hash } from "node:crypto";
 import { type Program, runProgramSync } from "../../adapters/seam.ts";
 import type { Delivery, DeliveryRecord } from "../../model/delivery.ts";
 import {
@@ -60,7 +60,7 @@ export function enqueue(
     const ring = runProgramSync(keys.ring(), connection.run);
     runProgramSync(insertEndpoint(ring, version, subscriptionId, wanted, now), connection.run);
   }
-  const variant = createHash("sha256").update(payload).digest("hex");
+  const variant = hash("sha256", payload, "hex");
   connection.all(bodyText, [projectId, eventId, variant, payload]);
   const { status, attempts, round = 1, lastError } = delivery;
   const due = delivery.nextAttemptAt.getTime();
