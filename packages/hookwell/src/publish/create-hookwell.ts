@@ -45,6 +45,7 @@ export function createHookwell<
   const clock = options.clock ?? systemClock;
   const now = (): Date | null => (options.clock ? clock() : null);
   const random = options.random ?? systemRandom;
+  const timers = options.timers ?? systemTimers;
   const logger = options.logger ?? console;
   const metrics = new Metrics(labelledSubscriptions(options.metrics?.subscriptions));
   const observe = loggingObserver(logger, metrics.observe, options.observe);
@@ -85,12 +86,13 @@ export function createHookwell<
       maintainSoon: () => engine.maintainSoon(),
     }),
     events: manageEvents({ store, scopes, wake }),
-    deliveries: manageDeliveries({ store, scopes, now, wake }),
+    deliveries: manageDeliveries({ store, scopes, now, timers, wake }),
     replays: manageReplays({
       store,
       scopes,
       clock,
       now,
+      timers,
       retention: engine.retention ?? null,
       replayId: idFunc("rpl_", clock, random),
       replaySoon: () => engine.replaySoon(),
@@ -100,7 +102,7 @@ export function createHookwell<
       scopes,
       clock,
       now,
-      timers: options.timers ?? systemTimers,
+      timers,
       holdId: idFunc("hld_", clock, random),
       wake,
       maintainSoon: () => engine.maintainSoon(),

@@ -1,6 +1,6 @@
-import { setImmediate } from "node:timers/promises";
 import { NotFoundError, ValidationError } from "../model/errors.ts";
 import type { DeliverySelection } from "../model/replay.ts";
+import type { Timers } from "../model/timers.ts";
 import type { Now, OutboxStore, TimeRange } from "../store/contract.ts";
 import { checkedPage } from "./checks.ts";
 import { checkSelection, seenSelection } from "./delivery-selection.ts";
@@ -15,9 +15,10 @@ export function manageDeliveries<Tx>(parts: {
   readonly store: OutboxStore;
   readonly scopes: Scopes;
   readonly now: () => Now;
+  readonly timers: Timers;
   readonly wake: () => void;
 }): Deliveries<Tx> {
-  const { store, scopes, now, wake } = parts;
+  const { store, scopes, now, timers, wake } = parts;
 
   /** Once along all pending rows that it may be about, a window at a time; `told` hears of each. */
   async function pass(
@@ -34,7 +35,7 @@ export function manageDeliveries<Tx>(parts: {
       told(window.count);
       after = window.next;
       if (!after || signal?.aborted) return count;
-      await setImmediate();
+      await timers.sleep(0);
     }
   }
 

@@ -1,8 +1,8 @@
-import { setImmediate } from "node:timers/promises";
 import type { Clock } from "../model/clock.ts";
 import { InvalidStateError, NotFoundError, ValidationError } from "../model/errors.ts";
 import type { IdFunc } from "../model/ids.ts";
 import type { DeliverySelection, ReplayedStatus, ReplayWork } from "../model/replay.ts";
+import type { Timers } from "../model/timers.ts";
 import type { Now, OutboxStore, RetentionPolicy, Visibility } from "../store/contract.ts";
 import { takesEvents } from "../store/replay-work.ts";
 import { checkAll, checkedPage } from "./checks.ts";
@@ -22,11 +22,12 @@ export function manageReplays<Tx>(parts: {
   readonly scopes: Scopes;
   readonly clock: Clock;
   readonly now: () => Now;
+  readonly timers: Timers;
   readonly retention: RetentionPolicy | null;
   readonly replayId: IdFunc;
   readonly replaySoon: () => void;
 }): Replays<Tx> {
-  const { store, scopes, clock, now, retention, replayId, replaySoon } = parts;
+  const { store, scopes, clock, now, timers, retention, replayId, replaySoon } = parts;
 
   /** What the input asks for, checked, for those who may see it. */
   async function workOf(input: ReplayInput, visibility: Visibility): Promise<ReplayWork> {
@@ -64,7 +65,7 @@ export function manageReplays<Tx>(parts: {
       after = window.next;
       if (!after) return count;
       // Other work has its turn between the windows.
-      await setImmediate();
+      await timers.sleep(0);
     }
   }
 

@@ -143,6 +143,11 @@ export class Connection {
     });
   }
 
+  /** Between parts of long work, which holds up everything else in this process. */
+  giveWay(): Promise<void> {
+    return this.#timers.sleep(0);
+  }
+
   #transaction<T>(work: () => T): T {
     this.all("BEGIN IMMEDIATE");
     try {

@@ -1,4 +1,3 @@
-import { setImmediate } from "node:timers/promises";
 import type { Row } from "../../adapters/seam.ts";
 import { ValidationError } from "../../model/errors.ts";
 import type { Page, PageOf, PagePosition, TimeRange } from "../contract.ts";
@@ -60,7 +59,7 @@ export async function readPage<T>(
     rows.push(...connection.all(sql, params));
     if (rows.length >= wanted || !end) break;
     from = end;
-    await setImmediate();
+    await connection.giveWay();
   }
   const items = rows.slice(0, page.limit);
   const last = rows.length > page.limit ? positionOf(items.at(-1)!) : undefined;
