@@ -11,7 +11,7 @@ const crew = new Crew(2);
 afterAll(() => crew.close());
 
 test("a run is a pure function of its seed, whatever ran before it", async () => {
-  const [first, other] = await Promise.all([crew.trace([20, 21, 22, 23]), crew.trace([23, 20, 22, 21])]);
+  const [first, other] = await Promise.all([crew.trace([20, 21, 22, 101]), crew.trace([101, 20, 22, 21])]);
   const inOrder = [...other].sort((a, b) => a.seed - b.seed);
   expect(inOrder).toEqual(first);
   expect(new Set(first.map(({ trace }) => trace.join("\n"))).size).toBe(4);

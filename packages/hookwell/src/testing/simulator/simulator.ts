@@ -56,7 +56,8 @@ export class Simulator {
       seed,
       store: application.storeName,
       violations,
-      trace: journal.trace,
+      // The name of the file is another one each time.
+      trace: disk ? journal.trace.map((line) => line.replaceAll(disk.path, "app.db")) : journal.trace,
       tally: journal.tally,
       had: {
         events: application.committed().length,

@@ -49,8 +49,7 @@ export class VirtualTime {
           reject(error);
           return;
         }
-        // Every promise that is ready runs before the next immediate.
-        setImmediate(turn);
+        afterPromises(turn);
       };
       setImmediate(turn);
     });
@@ -86,6 +85,14 @@ export class VirtualTime {
     heap[at] = last;
     return first;
   }
+}
+
+/**
+ * Runs `act` when every promise that is ready has run. The tick queue comes when no microtask is left; an immediate
+ * would as well, but costs a round of the event loop, which asks the system for I/O that nobody here waits for.
+ */
+function afterPromises(act: () => void): void {
+  queueMicrotask(() => process.nextTick(act));
 }
 
 function isBefore(a: Entry, b: Entry): boolean {
