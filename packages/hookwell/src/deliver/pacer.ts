@@ -23,7 +23,10 @@ export class Pacer {
   #seriesMs = 0;
   #poked = false;
   readonly #stopped = new AbortController();
-  #waiting: { readonly ms: number; readonly end: AbortController } | undefined;
+  /** Ends the wait under way. Made anew only when it has: it costs more than the timer of a wait. */
+  #end = new AbortController();
+  /** How long the wait under way is. */
+  #waitingMs: number | undefined;
 
   constructor(timers: Timers, random: Random) {
     this.#timers = timers;
@@ -33,7 +36,7 @@ export class Pacer {
   /** Work is there: look now. */
   poke(): void {
     this.#poked = true;
-    this.#waiting?.end.abort(woken);
+    this.#endWait();
   }
 
   /** Work has been, or is about to be, committed: begin the series. */
@@ -43,13 +46,13 @@ export class Pacer {
       this.#seriesMs = 0;
     } else this.#step = Math.min(this.#step, busyStep);
     // A wait that is short anyway is left alone, or wakes without pause would put it off for ever.
-    if (this.#waiting && this.#waiting.ms > 2 ** busyStep) this.#waiting.end.abort(woken);
+    if ((this.#waitingMs ?? 0) > 2 ** busyStep) this.#endWait();
   }
 
   /** Ends the wait under way and every later one. */
   stop(): void {
     this.#stopped.abort();
-    this.#waiting?.end.abort(woken);
+    this.#endWait();
   }
 
   /** Waits until it is time for the next look, at most `mostMs`. `found`: the last one found work. */
@@ -87,9 +90,13 @@ export class Pacer {
   }
 
   async #wait(ms: number): Promise<void> {
-    const end = new AbortController();
-    this.#waiting = { ms, end };
-    await this.#timers.sleep(ms, end.signal);
-    this.#waiting = undefined;
+    this.#waitingMs = ms;
+    await this.#timers.sleep(ms, this.#end.signal);
+    this.#waitingMs = undefined;
+    if (this.#end.signal.aborted) this.#end = new AbortController();
+  }
+
+  #endWait(): void {
+    if (this.#waitingMs !== undefined) this.#end.abort(woken);
   }
 }
