@@ -29,10 +29,7 @@ export type Request = (typeof mix)[number][1] | "replay what is missing";
 const types = [
   "order.changed",
   "payment.made",
-  "note.added",
-  "note.added",
-  "note.added",
-  "note.added",
+  ...Array.from({ length: 6 }, () => "note.added" as const),
 ] as const;
 const filters = [["order.*"], ["payment.made"], ["order.changed", "payment.*"]] as const;
 const replayed: readonly (readonly ReplayedStatus[])[] = [
