@@ -7,6 +7,7 @@ import type { RetryPolicyInput } from "../model/retry.ts";
 import type { Timers } from "../model/timers.ts";
 import type { Sender } from "../send/sender.ts";
 import type { ClaimResult, OutboxStore, RecordResult } from "../store/contract.ts";
+import { ClaimTurn } from "./claim-turn.ts";
 import type { Claims, DispatchClaim } from "./claims.ts";
 import { type Decision, decide, decideBeforeSend, type SendResult, withUsable } from "./decide.ts";
 import { type FailureHook, reportFailed } from "./failure-hook.ts";
@@ -64,8 +65,6 @@ export interface ClaimRound {
 }
 
 const largestClaim = 256;
-/** How long claims wait at most for a dispatch that claims: it may wait itself, for a lane that a transaction locks. */
-const longestDispatchMs = 1_000;
 /**
  * How long freed capacity is gathered before the next claim, so that a claim is worth its statement: four times what
  * the last claim took, so that a store under load is asked for more at a time instead of more often.
@@ -84,20 +83,15 @@ export class DeliveryLoop implements Claims {
   onGone: () => void = () => {};
 
   readonly #config: Required<Omit<DeliveryLoopConfig, "failureHook" | "policies">> & DeliveryLoopConfig;
+  readonly #turn: ClaimTurn;
   readonly #rooms: LaneRooms;
   readonly #outcomes: OutcomeBuffer;
   readonly #recordHealth: StoreHealth;
   readonly #sends = new Set<Send>();
   readonly #abort = new AbortController();
   readonly #onIdle: (() => void)[] = [];
-  readonly #onClaimed: (() => void)[] = [];
   #cursor: string | undefined;
   #closing = false;
-  #claiming = false;
-  /** The dispatch that claims, while claims wait for it. */
-  #dispatching: { readonly since: number } | undefined;
-  /** A claim was asked for while a dispatch claimed. */
-  #refused = false;
   /** The last claim ended at its limit, or rows were queued since. */
   #full = false;
   #onCaughtUp: (() => void) | undefined;
@@ -120,6 +114,7 @@ export class DeliveryLoop implements Claims {
       monotonic: () => performance.now(),
       ...config,
     };
+    this.#turn = new ClaimTurn(this.#config.monotonic);
     this.#rooms = new LaneRooms(this.#config.laneStart, this.#config.laneMax);
     this.#recordHealth = new StoreHealth("record", config.observe, config.random);
     this.#outcomes = new OutcomeBuffer({
@@ -154,15 +149,9 @@ export class DeliveryLoop implements Claims {
   async claimOnce(max = largestClaim): Promise<ClaimRound> {
     const { store, clock, virtualTime, leaseMs, maxInFlight, monotonic } = this.#config;
     const limit = Math.min(this.#slots(maxInFlight), largestClaim, max);
-    if (limit > 0 && this.#dispatching && monotonic() - this.#dispatching.since >= longestDispatchMs) {
-      this.#dispatching = undefined;
-      this.#claiming = false;
-    }
-    if (this.#claiming) this.#refused = true;
-    if (limit < 1 || this.#closing || this.#claiming) return { claimed: 0, again: false };
+    if (limit < 1 || this.#closing || !this.#turn.take()) return { claimed: 0, again: false };
     const rooms = this.#rooms.rooms();
     const leaseEnds = monotonic() + leaseMs;
-    this.#claiming = true;
     try {
       const { deliveries, failed, cursor, againInMs, again } = await store.claim({
         now: virtualTime ? clock() : null,
@@ -192,14 +181,9 @@ export class DeliveryLoop implements Claims {
         ...(this.#rateFreeAt < Number.POSITIVE_INFINITY && { againInMs: this.#rateFreeAt - steady }),
       };
     } finally {
-      this.#claimed();
+      this.#turn.end();
       this.#tellCaughtUp();
     }
-  }
-
-  #claimed(): void {
-    this.#claiming = false;
-    for (const resolve of this.#onClaimed.splice(0)) resolve();
   }
 
   get free(): number {
@@ -208,19 +192,17 @@ export class DeliveryLoop implements Claims {
 
   /** See {@link Claims}; at most `max` rows. */
   async begin(max = largestClaim): Promise<DispatchClaim | undefined> {
-    const { leaseMs, maxInFlight, monotonic } = this.#config;
-    while (this.#claiming) await new Promise<void>((resolve) => this.#onClaimed.push(resolve));
+    const { leaseMs, maxInFlight } = this.#config;
+    while (this.#turn.taken) await this.#turn.freed();
     const limit = Math.min(this.#slots(maxInFlight), largestClaim, max);
     if (limit < 1 || this.#closing) return undefined;
     const rooms = this.#rooms.rooms();
-    const own = { since: monotonic() };
-    this.#dispatching = own;
-    this.#claiming = true;
+    const turn = this.#turn.takeForDispatch();
     return {
       room: { limit, leaseMs, room: this.#rooms.unknown, rooms },
       took: (claimed) => {
         // What it was promised may be somebody else's by now: then its rows are given back unsent.
-        this.#took(claimed, this.#dispatching === own ? own.since + leaseMs : own.since);
+        this.#took(claimed, turn.kept() ? turn.since + leaseMs : turn.since);
         this.#rooms.claimed(
           claimed.deliveries.map((delivery) => delivery.subscriptionId),
           rooms,
@@ -228,12 +210,7 @@ export class DeliveryLoop implements Claims {
         );
       },
       end: () => {
-        if (this.#dispatching !== own) return;
-        this.#dispatching = undefined;
-        this.#claimed();
-        if (!this.#refused) return;
-        this.#refused = false;
-        this.onWanted();
+        if (turn.end()) this.onWanted();
       },
     };
   }
