@@ -1,12 +1,12 @@
 // npm run mutate: plants one-line faults in a copy of the code, and sees whether the tests of the named item fail.
 import { rmSync } from "node:fs";
-import { parseArgs } from "node:util";
 import { copyOfCode, plant } from "./mutate/copy.ts";
 import { filesOf } from "./mutate/items.ts";
 import type { Mutation } from "./mutate/mutation.ts";
 import { mutations } from "./mutate/mutations.ts";
 import { runTests } from "./mutate/run-tests.ts";
 import { startServer } from "./mutate/server.ts";
+import { optionsOf, runCommand, UsageError, wholeNumber } from "./options.ts";
 
 const help = `npm run mutate -- [options]
 
@@ -21,22 +21,13 @@ of them names must then fail; without a fault all of them must pass, which is se
 Exit code 0: every fault was found. 1: one survived, or a test fails without a fault. 2: an option is wrong.
 130: stopped.`;
 
-class UsageError extends Error {}
-
-function readOptions() {
-  try {
-    return parseArgs({
-      options: {
-        only: { type: "string", default: "" },
-        workers: { type: "string", default: "2" },
-        list: { type: "boolean", default: false },
-        help: { type: "boolean", default: false },
-      },
-    }).values;
-  } catch (error) {
-    throw new UsageError((error as Error).message);
-  }
-}
+const readOptions = () =>
+  optionsOf(process.argv.slice(2), {
+    only: { type: "string", default: "" },
+    workers: { type: "string", default: "2" },
+    list: { type: "boolean", default: false },
+    help: { type: "boolean", default: false },
+  });
 
 function chosenBy(only: string): readonly Mutation[] {
   const chosen = mutations.filter(({ name, file, item }) =>
@@ -44,12 +35,6 @@ function chosenBy(only: string): readonly Mutation[] {
   );
   if (chosen.length > 0) return chosen;
   throw new UsageError(`No fault, file or item has ${JSON.stringify(only)} in it; --list prints them.`);
-}
-
-function wholeNumber(text: string, option: string): number {
-  const number = Number(text);
-  if (Number.isSafeInteger(number) && number >= 1 && number <= 64) return number;
-  throw new UsageError(`--${option} must be a whole number from 1 to 64.`);
 }
 
 interface Verdict {
@@ -196,7 +181,7 @@ async function main(): Promise<number> {
     return 0;
   }
   const chosen = chosenBy(options.only);
-  const workers = wholeNumber(options.workers, "workers");
+  const workers = wholeNumber("workers", options.workers);
   if (options.list) {
     for (const { name, file, item } of chosen) console.log(`${item.padEnd(16)}  ${name} (${file})`);
     return 0;
@@ -215,15 +200,8 @@ async function main(): Promise<number> {
 }
 
 try {
-  process.exitCode = await main();
+  await runCommand("mutate", main);
 } catch (error) {
-  const usage = error instanceof UsageError;
-  console.error(
-    usage
-      ? `${error.message}\nnpm run mutate -- --help says what there is.`
-      : error instanceof Error
-        ? error.message
-        : error,
-  );
-  process.exitCode = usage ? 2 : 1;
+  console.error(error instanceof Error ? error.message : error);
+  process.exitCode = 1;
 }

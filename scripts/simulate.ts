@@ -1,11 +1,11 @@
 // npm run simulate: runs the library in simulated worlds that fail, and checks what it promises.
 import { availableParallelism } from "node:os";
-import { parseArgs } from "node:util";
 import { Crew } from "../packages/hookwell/src/testing/simulator/crew.ts";
 import { least } from "../packages/hookwell/src/testing/simulator/least.ts";
 import { plantNamed, plants } from "../packages/hookwell/src/testing/simulator/plants.ts";
 import { excerpt, table, unexercised } from "../packages/hookwell/src/testing/simulator/report.ts";
 import { Simulator } from "../packages/hookwell/src/testing/simulator/simulator.ts";
+import { optionsOf, runCommand, UsageError, wholeNumber } from "./options.ts";
 
 const help = `npm run simulate -- [options]
 
@@ -19,38 +19,15 @@ const help = `npm run simulate -- [options]
 Exit code 0: every promise was kept. 1: one was broken; its seed and what led to it are printed. 2: something was
 never exercised, as in a run of few seeds, or an option is wrong.`;
 
-/** Ends the run: what was asked for cannot be understood. */
-function refuse(message: string): never {
-  console.error(`${message}\nnpm run simulate -- --help says what there is.`);
-  process.exit(2);
-}
-
-function read() {
-  try {
-    return parseArgs({
-      options: {
-        seeds: { type: "string", default: "2000" },
-        from: { type: "string", default: "0" },
-        seed: { type: "string" },
-        plant: { type: "string" },
-        workers: { type: "string", default: String(availableParallelism()) },
-        help: { type: "boolean", default: false },
-      },
-    }).values;
-  } catch (error) {
-    return refuse((error as Error).message);
-  }
-}
-
-const values = read();
-if (values.plant !== undefined && !plants.some(({ name }) => name === values.plant))
-  refuse(`--plant knows no fault ${JSON.stringify(values.plant)}.`);
-
-function whole(name: "seeds" | "from" | "seed" | "workers", smallest: number): number {
-  const number = Number(values[name]);
-  if (Number.isSafeInteger(number) && number >= smallest) return number;
-  return refuse(`--${name} must be a whole number, ${smallest} or more.`);
-}
+const values = () =>
+  optionsOf(process.argv.slice(2), {
+    seeds: { type: "string", default: "2000" },
+    from: { type: "string", default: "0" },
+    seed: { type: "string" },
+    plant: { type: "string" },
+    workers: { type: "string", default: String(availableParallelism()) },
+    help: { type: "boolean", default: false },
+  });
 
 /** One seed, traced; the trace is the answer to a failure. */
 async function retrace(seed: number, plant: string | undefined) {
@@ -65,8 +42,8 @@ async function retrace(seed: number, plant: string | undefined) {
   }
 }
 
-async function one(seed: number): Promise<number> {
-  const { trace, violations, store, had, virtualMs } = await retrace(seed, values.plant);
+async function one(seed: number, plant: string | undefined): Promise<number> {
+  const { trace, violations, store, had, virtualMs } = await retrace(seed, plant);
   console.log(trace.join("\n"));
   console.log(`\nseed ${seed}, ${store}, ${virtualMs / 1_000} s of virtual time: ${JSON.stringify(had)}`);
   for (const violation of violations) console.log(`BROKEN  ${violation}`);
@@ -74,14 +51,21 @@ async function one(seed: number): Promise<number> {
   return violations.length > 0 ? 1 : 0;
 }
 
-async function many(seeds: number, from: number): Promise<number> {
+interface Many {
+  readonly seeds: number;
+  readonly from: number;
+  readonly workers: number;
+  readonly plant: string | undefined;
+}
+
+async function many({ seeds, from, workers, plant }: Many): Promise<number> {
   const started = performance.now();
   const bar = progressBar(seeds);
-  const crew = new Crew(whole("workers", 1));
+  const crew = new Crew(workers);
   const summary = await crew.run({
     from,
     seeds,
-    ...(values.plant !== undefined && { plant: values.plant, mostFailures: 1 }),
+    ...(plant !== undefined && { plant, mostFailures: 1 }),
     onProgress: bar,
   });
   await crew.close();
@@ -94,16 +78,16 @@ async function many(seeds: number, from: number): Promise<number> {
   const [first] = failures;
   if (first) {
     const { seed, violations } = first;
-    const { trace } = await retrace(seed, values.plant);
+    const { trace } = await retrace(seed, plant);
     console.log(`\n${excerpt(trace, violations.slice(0, 1)).join("\n")}`);
     for (const failure of failures)
       console.log(`\nseed ${failure.seed}\n  ${failure.violations.join("\n  ")}`);
-    const plant = values.plant === undefined ? "" : ` --plant "${values.plant}"`;
-    console.log(`\nEvery step of it: npm run simulate -- --seed ${seed}${plant}`);
-    return values.plant === undefined ? 1 : 0;
+    const planted = plant === undefined ? "" : ` --plant "${plant}"`;
+    console.log(`\nEvery step of it: npm run simulate -- --seed ${seed}${planted}`);
+    return plant === undefined ? 1 : 0;
   }
-  if (values.plant !== undefined) {
-    console.log(`\nThe planted fault was not found: ${values.plant}`);
+  if (plant !== undefined) {
+    console.log(`\nThe planted fault was not found: ${plant}`);
     return 1;
   }
   console.log("Every promise was kept.");
@@ -133,7 +117,19 @@ function progressBar(all: number): (done: number, failures: number) => void {
   };
 }
 
-if (values.help) console.log(help);
-else
-  process.exitCode =
-    values.seed === undefined ? await many(whole("seeds", 1), whole("from", 0)) : await one(whole("seed", 0));
+await runCommand("simulate", async () => {
+  const { seed, seeds, from, workers, plant, help: wantsHelp } = values();
+  if (wantsHelp) {
+    console.log(help);
+    return 0;
+  }
+  if (plant !== undefined && !plants.some(({ name }) => name === plant))
+    throw new UsageError(`--plant knows no fault ${JSON.stringify(plant)}.`);
+  if (seed !== undefined) return await one(wholeNumber("seed", seed, 0), plant);
+  return await many({
+    seeds: wholeNumber("seeds", seeds),
+    from: wholeNumber("from", from, 0),
+    workers: wholeNumber("workers", workers),
+    plant,
+  });
+});

@@ -1,8 +1,9 @@
 import { mkdir, mkdtemp, rm, statfs, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
+import { runCommand } from "../../scripts/options.ts";
 import { steadyMs } from "./measuring.ts";
-import { help, type Options, parseOptions, UsageError } from "./options.ts";
+import { help, type Options, parseOptions } from "./options.ts";
 import { Postgres } from "./postgres.ts";
 import { Receiver } from "./receiver-process.ts";
 import { Redis } from "./redis.ts";
@@ -48,12 +49,13 @@ async function main(options: Options): Promise<void> {
 }
 
 try {
-  const options = parseOptions(process.argv.slice(2));
-  if (options) await main(options);
-  else process.stdout.write(help);
+  await runCommand("bench", async () => {
+    const options = parseOptions(process.argv.slice(2));
+    if (options) await main(options);
+    else process.stdout.write(help);
+    return 0;
+  });
 } catch (error) {
-  const wrong = error instanceof UsageError;
-  const text = error instanceof Error ? ((wrong ? undefined : error.stack) ?? error.message) : String(error);
-  process.stderr.write(`${text}\n${wrong ? "npm run bench -- --help says what there is.\n" : ""}`);
-  process.exitCode = wrong ? 2 : 1;
+  process.stderr.write(`${error instanceof Error ? (error.stack ?? error.message) : String(error)}\n`);
+  process.exitCode = 1;
 }

@@ -1,4 +1,4 @@
-import { parseArgs } from "node:util";
+import { optionsOf, UsageError, wholeNumber } from "../../scripts/options.ts";
 
 export const sections = ["throughput", "latency", "capture", "backlog", "scaling"] as const;
 export type Section = (typeof sections)[number];
@@ -22,9 +22,6 @@ Takes less than ten minutes; a machine that does other things at the same time g
 Exit code 0: measured. 1: a round did not agree, or something failed. 2: an option is wrong.
 `;
 
-/** What was asked for cannot be understood. */
-export class UsageError extends Error {}
-
 const standard = { rounds: 3, deliveries: 10_000 };
 const quick = { rounds: 1, deliveries: 1_000 };
 
@@ -41,26 +38,18 @@ export interface Options {
   readonly json: string | undefined;
 }
 
-function read(args: readonly string[]) {
-  try {
-    return parseArgs({
-      args: [...args],
-      options: {
-        only: { type: "string" },
-        contestants: { type: "string" },
-        quick: { type: "boolean", default: false },
-        rounds: { type: "string" },
-        deliveries: { type: "string" },
-        dir: { type: "string" },
-        profile: { type: "string" },
-        json: { type: "string" },
-        help: { type: "boolean", default: false },
-      },
-    }).values;
-  } catch (error) {
-    throw new UsageError((error as Error).message);
-  }
-}
+const read = (args: readonly string[]) =>
+  optionsOf(args, {
+    only: { type: "string" },
+    contestants: { type: "string" },
+    quick: { type: "boolean", default: false },
+    rounds: { type: "string" },
+    deliveries: { type: "string" },
+    dir: { type: "string" },
+    profile: { type: "string" },
+    json: { type: "string" },
+    help: { type: "boolean", default: false },
+  });
 
 /** Undefined = only help was wanted. @throws UsageError */
 export function parseOptions(args: readonly string[]): Options | undefined {
@@ -73,8 +62,8 @@ export function parseOptions(args: readonly string[]): Options | undefined {
         `--only knows no section ${JSON.stringify(name)}; there are: ${sections.join(", ")}.`,
       );
   const usual = values.quick ? quick : standard;
-  const rounds = count("rounds", values.rounds, usual.rounds);
-  const deliveries = count("deliveries", values.deliveries, usual.deliveries);
+  const rounds = wholeNumber("rounds", values.rounds ?? String(usual.rounds));
+  const deliveries = wholeNumber("deliveries", values.deliveries ?? String(usual.deliveries));
   const full = rounds >= standard.rounds && deliveries >= standard.deliveries;
   return {
     sections: new Set(only ? (only as Section[]) : sections),
@@ -87,12 +76,4 @@ export function parseOptions(args: readonly string[]): Options | undefined {
     profile: values.profile,
     json: values.json,
   };
-}
-
-function count(name: string, text: string | undefined, usual: number): number {
-  if (text === undefined) return usual;
-  const value = Number(text);
-  if (!Number.isSafeInteger(value) || value < 1)
-    throw new UsageError(`--${name} must be a whole number, 1 or more.`);
-  return value;
 }

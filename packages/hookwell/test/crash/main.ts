@@ -4,6 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { startReceiver } from "hookwell/testing";
+import { runCommand } from "../../../../scripts/options.ts";
 import { killPrograms } from "./life.ts";
 import { killAt, killMigrations, prepare } from "./lives.ts";
 import { loadUnder } from "./load.ts";
@@ -136,7 +137,8 @@ async function main(): Promise<number> {
 }
 
 try {
-  process.exit(await main());
+  await runCommand("crash", main);
+  process.exit();
 } catch (error) {
   process.stderr.write(`${error instanceof Error ? error.message : String(error)}\n`);
   process.exit(error instanceof Interruption ? error.code : 2);

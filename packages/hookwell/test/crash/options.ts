@@ -1,4 +1,4 @@
-import { parseArgs } from "node:util";
+import { optionsOf, UsageError, wholeNumber } from "../../../../scripts/options.ts";
 import { type Trouble, troubles } from "./load.ts";
 import { type CrashPoint, crashPoints } from "./points.ts";
 
@@ -37,47 +37,37 @@ export interface Options {
   readonly whole: boolean;
 }
 
-/** Undefined = only help was wanted. @throws for what cannot be understood */
+/** Undefined = only help was wanted. @throws UsageError */
 export function parseOptions(args: readonly string[]): Options | undefined {
-  const { values } = parseArgs({
-    args: [...args],
-    options: {
-      rounds: { type: "string", default: "20" },
-      "load-rounds": { type: "string", default: "8" },
-      dialect: { type: "string" },
-      only: { type: "string" },
-      help: { type: "boolean", default: false },
-    },
+  const values = optionsOf(args, {
+    rounds: { type: "string", default: "20" },
+    "load-rounds": { type: "string", default: "8" },
+    dialect: { type: "string" },
+    only: { type: "string" },
+    help: { type: "boolean", default: false },
   });
   if (values.help) return undefined;
   const { dialect, only } = values;
   if (dialect !== undefined && !isOneOf(dialects, dialect))
-    throw new Error(`--dialect is ${dialects.join(" or ")}, not ${JSON.stringify(dialect)}.`);
+    throw new UsageError(`--dialect is ${dialects.join(" or ")}, not ${JSON.stringify(dialect)}.`);
   const names = only?.split(",").map((name) => name.trim()) ?? ["kill", "load"];
   for (const name of names)
     if (!isOneOf(["kill", "load", ...steps, ...troubleNames], name))
-      throw new Error(`--only does not know ${JSON.stringify(name)}; --help has the names.`);
+      throw new UsageError(`--only does not know ${JSON.stringify(name)}; --help has the names.`);
   const has = (group: string, name: string): boolean => names.includes(group) || names.includes(name);
   const options = {
-    rounds: count("--rounds", values.rounds),
-    loadRounds: count("--load-rounds", values["load-rounds"]),
+    rounds: wholeNumber("rounds", values.rounds),
+    loadRounds: wholeNumber("load-rounds", values["load-rounds"]),
     dialects: dialect === undefined ? dialects : [dialect],
     points: crashPoints.filter(({ step }) => has("kill", step)),
     troubles: troubleNames.filter((name) => dialect !== "sqlite" && has("load", name)),
     whole: dialect === undefined && only === undefined,
   };
   if (options.points.length + options.troubles.length === 0)
-    throw new Error("Nothing is left to do: the troubles under load are PostgreSQL's.");
+    throw new UsageError("Nothing is left to do: the troubles under load are PostgreSQL's.");
   return options;
 }
 
 function isOneOf<Name extends string>(names: readonly Name[], name: string): name is Name {
   return (names as readonly string[]).includes(name);
-}
-
-function count(name: string, given: string): number {
-  const value = Number(given);
-  if (!Number.isSafeInteger(value) || value < 1)
-    throw new Error(`${name} is a whole number, 1 or more, not ${JSON.stringify(given)}.`);
-  return value;
 }
