@@ -198,11 +198,16 @@ test("dispatch: taking, matching and writing read what they handle", async () =>
   }));
   // Rows that are claimed as they are made, and rows that are queued.
   const room = { limit: 100, leaseMs, rooms: new Map([["sub_w000009", 8]]) };
-  const claimed = await measure(() => large.store.dispatch(items.slice(0, 2), null, room));
+  const one = await measure(() => large.store.dispatch(items.slice(0, 1), null, room));
+  expect(one.result.deliveries).toHaveLength(1);
+  expect(one.statements).toHaveLength(2);
+  expect(one.statements[0]!.text).toContain("closed AS MATERIALIZED");
+  expect(rowsRead(one.statements)).toBeLessThan(30);
+  const claimed = await measure(() => large.store.dispatch(items.slice(1, 3), null, room));
   expect(claimed.result.deliveries).toHaveLength(2);
   expect(rowsRead(claimed.statements)).toBeLessThan(60);
-  const queued = await measure(() => large.store.dispatch(items.slice(2), null));
-  expect(queued.result.dispatched).toHaveLength(2);
+  const queued = await measure(() => large.store.dispatch(items.slice(3), null));
+  expect(queued.result.dispatched).toHaveLength(1);
   expect(rowsRead(queued.statements)).toBeLessThan(40);
 });
 

@@ -24,7 +24,7 @@ export class Database {
   readonly #prepares: boolean;
   /** Name of the schema, quoted for SQL. */
   readonly schema: string;
-  readonly shortWays = { claim: new ShortWay(), record: new ShortWay() };
+  readonly shortWays = { claim: new ShortWay(), dispatch: new ShortWay(), record: new ShortWay() };
   /** Rows of counts that only this store writes. */
   readonly slots = new Slots(Buffer.from(systemRandom(6)).toString("hex"));
 

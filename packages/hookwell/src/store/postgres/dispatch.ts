@@ -1,4 +1,4 @@
-import type { Program, Statement } from "../../adapters/seam.ts";
+import type { Program, Row, Statement } from "../../adapters/seam.ts";
 import { InvalidStateError, NotFoundError } from "../../model/errors.ts";
 import type { EventKey, EventRecord } from "../../model/event.ts";
 import type { Matchable } from "../../model/matching.ts";
@@ -7,6 +7,8 @@ import type { DispatchItem, DispatchRoom, Match } from "../contract.ts";
 import { storable } from "../storable.ts";
 import { tokenStart } from "./claim.ts";
 import { type Database, roundedCount } from "./database.ts";
+import { dispatchOne } from "./dispatch-one.ts";
+import { bodiesJson, deliveriesJson } from "./dispatch-parameters.ts";
 import { dispatchTexts } from "./dispatch-sql.ts";
 import { toEvent } from "./event-rows.ts";
 import { lockLanes, settleOrder } from "./ordering.ts";
@@ -72,42 +74,50 @@ export async function dispatchEvents(
   room?: DispatchRoom,
 ): Promise<Dispatched> {
   if (items.length === 0) return { dispatched: [], claimed: [] };
+  const [first] = items;
+  const short = room && items.length === 1 ? await dispatchOne(db, first!, now, room) : undefined;
+  const rows = short ?? (await dispatchAll(db, items, now, room));
+  const dispatched: EventKey[] = [];
+  const tokens = new Map<string, string>();
+  for (const row of rows) {
+    const leaseToken = optionalText(row, "lease_token");
+    const id = text(row, "id");
+    if (leaseToken === undefined) dispatched.push({ projectId: text(row, "project_id"), id });
+    else tokens.set(id, leaseToken);
+  }
+  const claimed = items.flatMap(({ deliveries }) =>
+    deliveries.flatMap(({ id }) => {
+      const leaseToken = tokens.get(id);
+      return leaseToken === undefined ? [] : [{ id, leaseToken }];
+    }),
+  );
+  return { dispatched, claimed };
+}
+
+async function dispatchAll(
+  db: Database,
+  items: readonly DispatchItem[],
+  now: string | null,
+  room: DispatchRoom | undefined,
+): Promise<readonly Row[]> {
   const events = items.map(({ projectId, id, patch }, ord) => ({ ord, project_id: projectId, id, patch }));
-  const bodies = items.flatMap((item, ord) =>
-    item.bodies.map(({ variant, bytes }) => ({
-      ord,
-      variant,
-      bytes: Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString("base64"),
-    })),
-  );
-  let nr = 0;
-  const deliveries = items.flatMap((item, ord) =>
-    item.deliveries.map((delivery) => ({
-      ord,
-      nr: nr++,
-      id: delivery.id,
-      subscription_id: delivery.subscriptionId,
-      endpoint_id: delivery.endpointId,
-      variant: delivery.variant,
-      ordered: delivery.ordered === true,
-    })),
-  );
   const texts = dispatchTexts(db.schema);
   const count = roundedCount(events.length);
   const statement = (slot: string): Statement => {
-    const params = [now, JSON.stringify(events), JSON.stringify(bodies), JSON.stringify(deliveries), slot];
+    const params = [now, JSON.stringify(events), bodiesJson(items), deliveriesJson(items), slot];
     return room
       ? { text: texts.dispatchClaiming(count), params: [...params, ...roomParams(room)] }
       : { text: texts.dispatch(count), params };
   };
+  const deliveries = items.flatMap((item) => item.deliveries);
   const ordered = deliveries.filter((delivery) => delivery.ordered);
-  const rows = await db.slots.use((slot) =>
+  return await db.slots.use((slot) =>
     ordered.length === 0
       ? db.hot(statement(slot))
       : db.program({ kind: "own" }, function* () {
           yield* lockLanes(
             db.schema,
-            deliveries.map((delivery) => delivery.subscription_id),
+            deliveries.map((delivery) => delivery.subscriptionId),
           );
           const moved = yield statement(slot);
           yield* settleOrder(
@@ -118,19 +128,6 @@ export async function dispatchEvents(
           return moved;
         }),
   );
-  const dispatched: EventKey[] = [];
-  const tokens = new Map<string, string>();
-  for (const row of rows) {
-    const leaseToken = optionalText(row, "lease_token");
-    const id = text(row, "id");
-    if (leaseToken === undefined) dispatched.push({ projectId: text(row, "project_id"), id });
-    else tokens.set(id, leaseToken);
-  }
-  const claimed = deliveries.flatMap(({ id }) => {
-    const leaseToken = tokens.get(id);
-    return leaseToken === undefined ? [] : [{ id, leaseToken }];
-  });
-  return { dispatched, claimed };
 }
 
 function roomParams({ limit, leaseMs, room = limit, rooms }: DispatchRoom): string[] {
