@@ -349,7 +349,7 @@ export interface OutboxStore
   /**
    * A final row becomes pending in a new round with attempts 0; a pending one becomes due now.
    * @throws NotFoundError; InvalidStateError when in flight (leased, also when it was cancelled meanwhile) or its
-   * subscription is deleted
+   * subscription is deleted, or disabled as gone: such a one's pending rows are cancelled
    */
   retryDelivery(scope: Scope, id: string, visibility: Visibility, now: Now): Promise<DeliveryRecord>;
   /** pending -> cancelled, also while in flight (its outcome is then stale). @throws NotFoundError, InvalidStateError */

@@ -10,6 +10,7 @@ import {
 import { canMove, deliveryTransitions } from "../../model/states.ts";
 import type { Visibility } from "../contract.ts";
 import { blockedAt, placeAt } from "../ordering.ts";
+import { checkRetried } from "../retry-guard.ts";
 import { storable } from "../storable.ts";
 import { isSuperseded, settleOrder } from "./ordering.ts";
 import { appendAttempt } from "./record.ts";
@@ -70,8 +71,8 @@ export function retryDelivery(
 ): DeliveryRecord {
   const row = visibleDelivery(state, id, visibility);
   if (row.lease && row.lease.until > now) throw new InvalidStateError("delivery", id, "in flight", "retry");
-  if (state.subscriptions.get(row.subscriptionId)?.record.status === "deleted")
-    throw new InvalidStateError("delivery", id, "of a deleted subscription", "retry");
+  const { status, statusReason } = state.subscriptions.get(row.subscriptionId)?.record ?? {};
+  checkRetried(id, status, statusReason);
   const due = { nextAttemptAt: now, dueAt: now, updatedAt: now, lease: undefined };
   if (row.status === "pending")
     return put(state, { ...row, ...due, ...(row.dueAt === blockedAt && { dueAt: blockedAt }) }, now);

@@ -11,6 +11,7 @@ import {
 } from "../../model/errors.ts";
 import { canMove, type DeliveryStatus, deliveryTransitions } from "../../model/states.ts";
 import type { Visibility } from "../contract.ts";
+import { checkRetried } from "../retry-guard.ts";
 import { type KeyRing, keyRecords } from "../sealing.ts";
 import { storable } from "../storable.ts";
 import type { Database } from "./database.ts";
@@ -92,8 +93,7 @@ export function* retryDelivery(
   yield* lockOrder(schema, [id]);
   const row = yield* lockVisible(schema, id, visibility, now);
   if (flag(row, "in_flight")) throw new InvalidStateError("delivery", id, "in flight", "retry");
-  if (optionalText(row, "subscription_status") === "deleted")
-    throw new InvalidStateError("delivery", id, "of a deleted subscription", "retry");
+  checkRetried(id, optionalText(row, "subscription_status"), optionalText(row, "subscription_reason"));
   if (text(row, "status") !== "pending" && (yield* isSuperseded(schema, id)))
     throw new InvalidStateError("delivery", id, "superseded", "retry");
   yield { text: deliveryTexts(schema).retry, params: [now, id] };

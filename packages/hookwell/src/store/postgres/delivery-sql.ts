@@ -64,7 +64,7 @@ SELECT (SELECT count(*) FROM pair)::int AS pair, (SELECT count(*) FROM taken)::i
   (SELECT count(*) FROM known)::int AS known, (SELECT count(*) FROM written)::int AS written`,
 
     lock: `WITH ${target}
-SELECT d.status, d.project_id, s.tenant_id, s.owner_id, s.status AS subscription_status,
+SELECT d.status, d.project_id, s.tenant_id, s.owner_id, s.status AS subscription_status, s.status_reason AS subscription_reason,
   (d.lease_until IS NOT NULL AND d.lease_until > ${now})::int AS in_flight
 FROM t JOIN ${s}.delivery d ON d.id = t.id
 LEFT JOIN ${s}.subscription s ON s.id = d.subscription_id

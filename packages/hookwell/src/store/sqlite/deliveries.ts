@@ -10,6 +10,7 @@ import {
 } from "../../model/errors.ts";
 import { canMove, type DeliveryStatus, deliveryTransitions } from "../../model/states.ts";
 import type { Visibility } from "../contract.ts";
+import { checkRetried } from "../retry-guard.ts";
 import { storable } from "../storable.ts";
 import type { Connection } from "./connection.ts";
 import { recordColumns, recordJoins, toDeliveryRecord } from "./delivery-rows.ts";
@@ -91,7 +92,8 @@ function isEqual(a: Endpoint | undefined, b: Endpoint): boolean {
 const lockText = `
 UPDATE hookwell_delivery SET attempts = attempts WHERE id = ?
 RETURNING project_id, subscription_id, status, lease_until, order_key, order_at`;
-const ownerText = "SELECT project_id, tenant_id, owner_id, status FROM hookwell_subscription WHERE id = ?";
+const ownerText =
+  "SELECT project_id, tenant_id, owner_id, status, status_reason FROM hookwell_subscription WHERE id = ?";
 
 export const keepSuccessText = `
 INSERT INTO hookwell_attempt (delivery_id, round, number, started_at, duration_ms, status_code)
@@ -120,20 +122,18 @@ interface Locked {
   readonly status: DeliveryStatus;
   readonly leaseUntil: number | undefined;
   readonly subscriptionStatus: string | undefined;
+  readonly subscriptionReason: string | undefined;
   readonly orderKey: string | undefined;
   readonly orderAt: number | undefined;
 }
 
 /** A final row opens its next round; a waiting one becomes due now. @throws NotFoundError, InvalidStateError */
 export function* retryProgram(id: string, visibility: Visibility, now: number): Program<DeliveryRecord> {
-  const { lane, status, leaseUntil, subscriptionStatus, orderKey, orderAt } = yield* lockVisible(
-    id,
-    visibility,
-  );
+  const locked = yield* lockVisible(id, visibility);
+  const { lane, status, leaseUntil, orderKey, orderAt } = locked;
   if (leaseUntil !== undefined && leaseUntil > now)
     throw new InvalidStateError("delivery", id, "in flight", "retry");
-  if (subscriptionStatus === "deleted")
-    throw new InvalidStateError("delivery", id, "of a deleted subscription", "retry");
+  checkRetried(id, locked.subscriptionStatus, locked.subscriptionReason);
   if (status !== "pending") {
     if (yield* isSuperseded(lane, orderKey, orderAt))
       throw new InvalidStateError("delivery", id, "superseded", "retry");
@@ -181,6 +181,7 @@ function* lockVisible(id: string, visibility: Visibility): Program<Locked> {
     status: text(row.status) as DeliveryStatus,
     leaseUntil: optionalInteger(row.lease_until),
     subscriptionStatus: optionalText(owner?.status),
+    subscriptionReason: optionalText(owner?.status_reason),
     orderKey: optionalText(row.order_key),
     orderAt: optionalInteger(row.order_at),
   };

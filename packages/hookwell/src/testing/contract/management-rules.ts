@@ -328,6 +328,28 @@ export function managementRules(rule: Rule): void {
     await refused("invalid_state", () => t.store.retryDelivery(own, id!, {}, null));
   });
 
+  rule(
+    "a retry by hand is refused when the receiver is gone, until the subscription is enabled",
+    async (t) => {
+      await t.subscribe("sub_a");
+      const [id] = await t.publish("evt_1");
+      await t.store.record([t.gone(await t.claimOne())], null);
+      await refused("invalid_state", () => t.store.retryDelivery(own, id!, {}, null));
+      like(await t.store.getDelivery(id!, {}), { status: "failed", reason: "gone" });
+      await set(t, "active");
+      like(await t.store.retryDelivery(own, id!, {}, null), { status: "pending", round: 2 });
+      same(await t.claimIds(), [id]);
+    },
+  );
+
+  rule("a retry by hand is queued when the subscription was disabled by hand", async (t) => {
+    await t.subscribe("sub_a");
+    const [id] = await t.publish("evt_1");
+    await t.store.record([t.failed(await t.claimOne())], null);
+    await set(t, "disabled");
+    like(await t.store.retryDelivery(own, id!, {}, null), { status: "pending", hold: "disabled", round: 2 });
+  });
+
   rule("cancel ends a waiting row", async (t) => {
     await t.subscribe("sub_a");
     const [id] = await t.publish("evt_1");

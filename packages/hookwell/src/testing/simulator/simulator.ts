@@ -120,6 +120,8 @@ async function live(world: World): Promise<Evidence> {
   const failed = await list(world, "failed");
   judge(evidence, { failed, cancelled: await list(world, "cancelled") });
 
+  // Who answered 410 after a long while is off since the last look.
+  await during(world, workload.settle());
   const again = failed.filter((row) => canBeRetried(world, row)).slice(0, mostRetried);
   for (const { id } of again) await during(world, world.replicas[0]!.launched.hooks.deliveries.retry(id));
   await rest(world, workload);
