@@ -2,7 +2,7 @@ import type { DispatchItem, DispatchRoom } from "./contract.ts";
 
 /**
  * The rows of these events that their dispatch claims at once: one of each open lane per turn, lanes in id order, at
- * most its room for each lane, until the limit. PostgreSQL has the same rule in SQL.
+ * most its room for each lane, until the limit. PostgreSQL has the same rule in SQL for many events.
  *
  * @param isOpen whether a claim would take the next row of the lane at once, asked once for each lane
  */

@@ -38,7 +38,7 @@ async function dispatch(store: PostgresOutbox, projectId: string, id: string, la
   return await store.dispatch([{ projectId, id, bodies, deliveries, patch: '{"more":1}' }], null, room);
 }
 
-/** What was there before; it may answer the id of an event that is to be dispatched in place of a new one. */
+/** What happened before. */
 type Before = (store: PostgresOutbox, projectId: string) => Promise<unknown>;
 
 async function settle(store: PostgresOutbox, projectId: string): Promise<void> {

@@ -1,5 +1,6 @@
 import type { Row } from "../../adapters/seam.ts";
 import type { DispatchItem, DispatchRoom } from "../contract.ts";
+import { claimedAtOnce } from "../dispatch-claims.ts";
 import { tokenStart } from "./claim.ts";
 import { type Database, nowSql, textsFor } from "./database.ts";
 import { bodiesJson, deliveriesJson } from "./dispatch-parameters.ts";
@@ -73,13 +74,8 @@ export async function dispatchOne(
   room: DispatchRoom,
 ): Promise<readonly Row[] | undefined> {
   const { projectId, id, patch, deliveries } = item;
-  const roomOf = (lane: string): number => room.rooms?.get(lane) ?? room.room ?? room.limit;
-  const goOut =
-    deliveries.length > 0 &&
-    deliveries.length <= room.limit &&
-    deliveries.every(({ ordered, subscriptionId }) => ordered !== true && roomOf(subscriptionId) > 0) &&
-    new Set(deliveries.map(({ subscriptionId }) => subscriptionId)).size === deliveries.length;
-  if (!goOut || !db.shortWays.dispatch.tries()) return undefined;
+  const goOut = claimedAtOnce([item], room, () => true).size;
+  if (goOut === 0 || goOut < deliveries.length || !db.shortWays.dispatch.tries()) return undefined;
   const rows = await db.slots.use((slot) =>
     db.hot({
       text: texts(db.schema),
